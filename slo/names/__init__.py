@@ -1,0 +1,1 @@
+"""Every metric, recorded series, alert and label that Inferwatch publishes, one file a domain."""

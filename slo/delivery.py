@@ -1,0 +1,79 @@
+"""Intervals, routes, load stages and release gates: how promises are watched and tried."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from slo.base import Id, OpenRatio, PositiveSeconds, Ratio, Strict
+from slo.objectives import Severity
+
+
+class Intervals(Strict):
+    """How often things are read and judged; all in seconds."""
+
+    scrape_seconds: int = Field(gt=0)
+    scrape_timeout_seconds: float = Field(gt=0)
+    evaluation_seconds: int = Field(gt=0)
+    slow_evaluation_seconds: int = Field(gt=0)
+    page_group_wait_seconds: int = Field(ge=0)
+    group_wait_seconds: int = Field(ge=0)
+    group_interval_seconds: int = Field(gt=0)
+    repeat_interval_seconds: int = Field(gt=0)
+    resolve_timeout_seconds: int = Field(gt=0)
+    notification_promise_seconds: int = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _timeout_fits(self) -> "Intervals":
+        if self.scrape_timeout_seconds > self.scrape_seconds:
+            raise ValueError(
+                f"scrape_timeout_seconds {self.scrape_timeout_seconds} is over scrape_seconds "
+                f"{self.scrape_seconds}; Prometheus refuses that, lower it"
+            )
+        return self
+
+    @property
+    def base_window_seconds(self) -> int:
+        """The shortest window with a trustworthy rate: four scrapes."""
+        return 4 * self.scrape_seconds
+
+
+class Route(Strict):
+    severity: Severity
+    receiver: Id
+
+
+class Stage(Strict):
+    duration: PositiveSeconds
+    requests_per_second: float = Field(gt=0)
+
+
+class Load(Strict):
+    stages: tuple[Stage, ...] = Field(min_length=1)
+
+
+class Gate(Strict):
+    """One condition a release must hold; exactly one bound is set."""
+
+    id: Id
+    sli: Literal["time_to_first_token", "request_duration", "time_per_output_token", "errors", "throughput"]
+    quantile: OpenRatio | None = None
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_ratio: Ratio | None = None
+    max_loss_ratio: Ratio | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> "Gate":
+        bounds = {
+            "errors": {"max_ratio"},
+            "throughput": {"max_loss_ratio"},
+        }.get(self.sli, {"quantile", "max_seconds"})
+        given = {
+            name
+            for name in ("quantile", "max_seconds", "max_ratio", "max_loss_ratio")
+            if getattr(self, name) is not None
+        }
+        if given != bounds:
+            raise ValueError(
+                f"a gate on {self.sli} takes {' and '.join(sorted(bounds))}, not {sorted(given)}"
+            )
+        return self

@@ -1,0 +1,140 @@
+"""slo.yaml -> a frozen Spec; every error names file, key path, value and mend."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from slo.base import Strict, repeated
+from slo.delivery import Gate, Intervals, Load, Route
+from slo.objectives import Budget, Service
+from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
+
+DEFAULT_PATH = Path(__file__).resolve().parent.parent / "slo.yaml"
+
+
+class SpecError(ValueError):
+    """slo.yaml cannot be used; the text has one line a fault."""
+
+
+class Spec(Strict):
+    """The whole of slo.yaml."""
+
+    version: Literal[1]
+    intervals: Intervals
+    budget: Budget
+    services: tuple[Service, ...] = Field(min_length=1)
+    states: States
+    canary: Canary
+    signals: tuple[Signal, ...]
+    drift: Drift
+    joint: Joint
+    load: Load
+    gates: tuple[Gate, ...]
+    gate_min_samples: int = Field(gt=0)
+    scaling: Scaling
+    routes: tuple[Route, ...]
+
+    @model_validator(mode="after")
+    def _ids_and_routes(self) -> "Spec":
+        for what, ids in (
+            ("services", [s.id for s in self.services]),
+            ("signals", [s.id for s in self.signals]),
+            ("gates", [g.id for g in self.gates]),
+            ("routes", [r.severity for r in self.routes]),
+        ):
+            if twice := repeated(list(ids)):
+                raise ValueError(f"{what}: {twice[0]!r} stands twice; ids are unique, rename or remove one")
+        if missing := {"page", "ticket", "warning"} - {r.severity for r in self.routes}:
+            raise ValueError(f"routes: no route for severity {', '.join(sorted(missing))}; add one each")
+        return self
+
+    def signal(self, signal_id: str) -> Signal:
+        """Return the early signal of that id.
+
+        Raises KeyError when slo.yaml has none.
+        """
+        for signal in self.signals:
+            if signal.id == signal_id:
+                return signal
+        raise KeyError(f"slo.yaml has no signal {signal_id!r}; add it under signals")
+
+    def service(self, service_id: str) -> Service:
+        """Return the service of that id.
+
+        Raises KeyError when slo.yaml has none.
+        """
+        for service in self.services:
+            if service.id == service_id:
+                return service
+        raise KeyError(f"slo.yaml has no service {service_id!r}; it has {[s.id for s in self.services]}")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML keeps the last of two equal keys without a word; here that is an error."""
+
+
+def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    if twice := repeated(keys):
+        raise SpecError(f"line {node.start_mark.line + 1}: key {twice[0]!r} stands twice; remove one")
+    return loader.construct_mapping(node, deep=deep)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+
+
+def load(path: Path = DEFAULT_PATH) -> Spec:
+    """Read and validate a spec file.
+
+    Raises SpecError naming *path*, the key path, the value and what to do.
+    """
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+    except yaml.YAMLError as error:
+        raise SpecError(f"{path}: not valid YAML: {error}") from error
+    return parse(raw, source=str(path))
+
+
+def parse(raw: object, source: str = "slo.yaml") -> Spec:
+    """Validate parsed YAML; *source* stands in front of each error.
+
+    Raises SpecError.
+    """
+    try:
+        return Spec.model_validate(raw)
+    except ValidationError as error:
+        faults = [dict(e) for e in error.errors()]
+        # A list whose only item is faulty is also reported as empty; the item's own fault is enough.
+        inner = [f["loc"] for f in faults if f["type"] != "too_short"]
+        lines = [
+            _describe(source, f)
+            for f in faults
+            if f["type"] != "too_short" or not any(loc[: len(f["loc"])] == f["loc"] for loc in inner)
+        ]
+        raise SpecError("\n".join(lines)) from None
+
+
+_MENDS = {
+    "extra_forbidden": "unknown key; remove it or check its spelling",
+    "missing": "missing; add it",
+}
+
+
+def _describe(source: str, error: dict[str, Any]) -> str:
+    path = ""
+    for part in error["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    mend = _MENDS.get(error["type"], error["msg"].removeprefix("Value error, "))
+    value = error.get("input")
+    shown = (
+        ""
+        if error["type"] == "missing" or isinstance(value, dict | list | tuple | Strict)
+        else f": {value!r}"
+    )
+    return f"{source}: {path or 'top level'}{shown}: {mend}"
