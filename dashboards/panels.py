@@ -1,0 +1,234 @@
+"""One function a panel type: what to show in, a modern grafanalib panel out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboards.style import GREEN, GREY, ORANGE, RED, SERIES, Json, ModernPanel, Query
+
+UNITS = {
+    "s": "seconds",
+    "percentunit": "a ratio of 0 to 1, shown in per cent",
+    "reqps": "requests per second",
+    "short": "a count",
+    "none": "a plain number",
+    "bytes": "bytes",
+    "cps": "events per second",
+    "dateTimeFromNow": "time since",
+    "string": "a name",
+}
+"""Grafana unit -> the words that a panel's description uses."""
+
+Steps = Sequence[tuple[float | None, str]]
+PLAIN: Steps = ((None, SERIES[0]),)
+
+
+def bad_above(warn: float, bad: float | None = None) -> Steps:
+    """Green, orange from *warn*, red from *bad* (both in the panel's unit)."""
+    return ((None, GREEN), (warn, ORANGE)) if bad is None else ((None, GREEN), (warn, ORANGE), (bad, RED))
+
+
+def bad_below(bad: float, warn: float | None = None) -> Steps:
+    """Red under *bad*, orange under *warn*, green from there."""
+    return ((None, RED), (bad, GREEN)) if warn is None else ((None, RED), (bad, ORANGE), (warn, GREEN))
+
+
+def states(names: Mapping[int, tuple[str, str]]) -> list[Json]:
+    """Value mappings of a state: number -> (text, colour)."""
+    options = {
+        str(n): {"text": text, "color": colour, "index": i}
+        for i, (n, (text, colour)) in enumerate(names.items())
+    }
+    return [{"type": "value", "options": options}]
+
+
+def thresholds(steps: Steps) -> Json:
+    """Steps as Grafana stores them; the first has no lower end, which JSON can only say with null."""
+    return {"mode": "absolute", "steps": [{"value": value, "color": colour} for value, colour in steps]}
+
+
+def describe(says: str, unit: str, source: str, unit_words: str = "") -> str:
+    """The sentence a reader needs, then the unit and where the numbers come from."""
+    return f"{says} Unit: {unit_words or UNITS[unit]}. Source: {source}."
+
+
+def _lettered(queries: Sequence[Query]) -> list[Query]:
+    for letter, one in zip("ABCDEFGHIJKLMNOP", queries, strict=False):
+        one.refId = letter
+    return list(queries)
+
+
+def _fixed_colours(queries: Sequence[Query], colours: Sequence[str]) -> list[Json]:
+    """A colour for each query, so that a quantile or state looks the same on every page."""
+    return [
+        {
+            "matcher": {"id": "byFrameRefID", "options": one.refId},
+            "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}],
+        }
+        for one, colour in zip(queries, colours, strict=False)
+    ]
+
+
+def _reduce(calc: str = "lastNotNull") -> Json:
+    return {"calcs": [calc], "fields": "", "values": False}
+
+
+def stat(
+    title: str, says: str, source: str, queries: Sequence[Query], unit: str = "short", *, steps: Steps = PLAIN,
+    width: int = 4, decimals: int | None = None, mappings: Sequence[Json] = (), spark: bool = True,
+    no_value: str = "no data", unit_words: str = "", text: str = "auto", overrides: Sequence[Json] = (),
+) -> ModernPanel:  # fmt: skip
+    """One number (or one a series), coloured by its thresholds."""
+    defaults: Json = {
+        "color": {"mode": "thresholds"},
+        "mappings": list(mappings),
+        "noValue": no_value,
+        "thresholds": thresholds(steps),
+        "unit": unit,
+    }
+    if decimals is not None:
+        defaults["decimals"] = decimals
+    return ModernPanel(
+        kind="stat", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=_lettered(queries), field_config={"defaults": defaults, "overrides": list(overrides)},
+        options={
+            "colorMode": "value", "graphMode": "area" if spark else "none", "justifyMode": "auto",
+            "orientation": "auto", "percentChangeColorMode": "standard", "reduceOptions": _reduce(),
+            "showPercentChange": False, "textMode": text, "wideLayout": True,
+        },
+    )  # fmt: skip
+
+
+def timeseries(
+    title: str, says: str, source: str, queries: Sequence[Query], unit: str = "short", *, width: int = 12,
+    limits: Steps = (), minimum: float | None = 0, maximum: float | None = None, stack: bool = False,
+    colours: Sequence[str] = SERIES, many: bool = False, log: bool = False, unit_words: str = "",
+    overrides: Sequence[Json] = (), decimals: int | None = None,
+) -> ModernPanel:  # fmt: skip
+    """Lines over time. *limits* are drawn as lines; *many*: one query gives many series, named by legend."""
+    targets = _lettered(queries)
+    custom: Json = {
+        "axisPlacement": "auto", "drawStyle": "line", "lineInterpolation": "linear", "lineWidth": 2 if not stack else 1,
+        "fillOpacity": 35 if stack else 8, "gradientMode": "none", "pointSize": 4, "showPoints": "auto",
+        "spanNulls": False, "stacking": {"group": "A", "mode": "normal" if stack else "none"},
+        "scaleDistribution": {"type": "log", "log": 10} if log else {"type": "linear"},
+        "thresholdsStyle": {"mode": "line+area" if limits else "off"},
+    }  # fmt: skip
+    defaults: Json = {
+        "color": {"mode": "palette-classic"},
+        "custom": custom,
+        "mappings": [],
+        "thresholds": thresholds([(None, "transparent"), *limits]),
+        "unit": unit,
+    }
+    for key, value in (("min", minimum), ("max", maximum), ("decimals", decimals)):
+        if value is not None:
+            defaults[key] = value
+    fixed = [] if many else _fixed_colours(targets, colours)
+    return ModernPanel(
+        kind="timeseries", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=targets, field_config={"defaults": defaults, "overrides": [*fixed, *overrides]},
+        options={
+            "legend": {"calcs": ["lastNotNull", "max"], "displayMode": "table" if width > 8 else "list",
+                       "placement": "bottom", "showLegend": True},
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        },
+    )  # fmt: skip
+
+
+def heatmap(
+    title: str, says: str, source: str, expr: str, unit: str = "s", *, width: int = 12, scheme: str = "Viridis",
+    exemplar: bool = True, decimals: int | None = None,
+) -> ModernPanel:  # fmt: skip
+    """A histogram over time: *expr* is `sum by (le)` of an increase; cells are observations per bucket."""
+    axis: Json = {"axisPlacement": "left", "reverse": False, "unit": unit}
+    if decimals is not None:
+        axis["decimals"] = decimals
+    reading = f"{says} Read it as: brighter cells hold more observations; up is slower or larger."
+    one = Query(expr=expr, format="heatmap", legendFormat="{{le}}", exemplar=exemplar)
+    return ModernPanel(
+        kind="heatmap", title=title, description=describe(reading, unit, source), width=width,
+        targets=_lettered([one]),
+        field_config={
+            "defaults": {"custom": {"hideFrom": {"legend": False, "tooltip": False, "viz": False},
+                                    "scaleDistribution": {"type": "linear"}}},
+            "overrides": [],
+        },
+        options={
+            "calculate": False, "cellGap": 1, "cellValues": {"unit": "short"},
+            "color": {"exponent": 0.5, "fill": "dark-orange", "mode": "scheme", "reverse": False,
+                      "scale": "exponential", "scheme": scheme, "steps": 64},
+            "exemplars": {"color": "rgba(255,255,255,0.8)"}, "filterValues": {"le": 1e-9},
+            "legend": {"show": True}, "rowsFrame": {"layout": "auto"}, "showValue": "never",
+            "tooltip": {"mode": "single", "showColorScale": True, "yHistogram": True}, "yAxis": axis,
+        },
+    )  # fmt: skip
+
+
+def state_timeline(
+    title: str, says: str, source: str, queries: Sequence[Query], mappings: Sequence[Json], *, width: int = 24,
+    unit: str = "none", steps: Steps = ((None, GREY),), unit_words: str = "",
+) -> ModernPanel:  # fmt: skip
+    """One row a series, coloured by state over time."""
+    return ModernPanel(
+        kind="state-timeline", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=_lettered(queries),
+        field_config={
+            "defaults": {
+                "color": {"mode": "thresholds"}, "custom": {"fillOpacity": 80, "lineWidth": 0},
+                "mappings": list(mappings), "thresholds": thresholds(steps), "unit": unit,
+            },
+            "overrides": [],
+        },
+        options={
+            "alignValue": "left", "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True},
+            "mergeValues": True, "rowHeight": 0.85, "showValue": "auto", "tooltip": {"mode": "single", "sort": "none"},
+        },
+    )  # fmt: skip
+
+
+def bar_gauge(
+    title: str, says: str, source: str, queries: Sequence[Query], unit: str = "percentunit", *, steps: Steps,
+    width: int = 12, minimum: float = 0, maximum: float | None = None, unit_words: str = "",
+    decimals: int | None = None,
+) -> ModernPanel:  # fmt: skip
+    """Bars that compare series at one moment."""
+    defaults: Json = {
+        "color": {"mode": "thresholds"}, "mappings": [], "min": minimum,
+        "thresholds": thresholds(steps), "unit": unit,
+    }  # fmt: skip
+    for key, value in (("max", maximum), ("decimals", decimals)):
+        if value is not None:
+            defaults[key] = value
+    return ModernPanel(
+        kind="bargauge", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=_lettered(queries), field_config={"defaults": defaults, "overrides": []},
+        options={
+            "displayMode": "basic", "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": False},
+            "maxVizHeight": 300, "minVizHeight": 16, "minVizWidth": 8, "namePlacement": "left",
+            "orientation": "horizontal", "reduceOptions": _reduce(), "showUnfilled": True, "sizing": "auto",
+            "valueMode": "color",
+        },
+    )  # fmt: skip
+
+
+def table(
+    title: str, says: str, source: str, queries: Sequence[Query], *, width: int = 12, unit: str = "none",
+    transformations: Sequence[Json] = (), overrides: Sequence[Json] = (), mappings: Sequence[Json] = (),
+    steps: Steps = PLAIN, cell: Mapping[str, Any] | None = None, unit_words: str = "", colour: str = "thresholds",
+    minimum: float | None = None, maximum: float | None = None, decimals: int | None = None,
+) -> ModernPanel:  # fmt: skip
+    """Rows and columns after *transformations*; *cell* is Grafana's cell option (coloured background, …)."""
+    custom = {"align": "auto", "cellOptions": dict(cell or {"type": "auto"}), "inspect": False}
+    defaults: Json = {
+        "color": {"mode": colour}, "custom": custom, "mappings": list(mappings), "noValue": "–",
+        "thresholds": thresholds(steps), "unit": unit,
+    }  # fmt: skip
+    for key, value in (("min", minimum), ("max", maximum), ("decimals", decimals)):
+        if value is not None:
+            defaults[key] = value
+    return ModernPanel(
+        kind="table", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=_lettered(queries), transformations=list(transformations),
+        field_config={"defaults": defaults, "overrides": list(overrides)},
+        options={"cellHeight": "sm", "showHeader": True, "sortBy": []},
+    )  # fmt: skip

@@ -1,0 +1,23 @@
+"""Every dashboard, in the order a reader would open them."""
+
+from collections.abc import Callable
+
+from dashboards import engine_page
+from dashboards.style import Json
+from slo.spec import Spec
+
+DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (engine_page.build,)
+
+
+def build_all(spec: Spec) -> dict[str, Json]:
+    """uid -> dashboard.
+
+    Raises ValueError when two dashboards share a uid.
+    """
+    built: dict[str, Json] = {}
+    for build in DASHBOARDS:
+        one = build(spec)
+        if one["uid"] in built:
+            raise ValueError(f"two dashboards have the uid {one['uid']!r}; give each its own in slo/names")
+        built[one["uid"]] = one
+    return built

@@ -1,0 +1,10 @@
+"""The uid of every dashboard: links, runbooks and notifications point at these, so they never change."""
+
+from typing import Final
+
+SLO_UID: Final = "inferwatch-slo"
+ENGINE_UID: Final = "inferwatch-engine"
+BATCHING_UID: Final = "inferwatch-batching"
+KV_CACHE_UID: Final = "inferwatch-kv-cache"
+LOAD_UID: Final = "inferwatch-load"
+STACK_UID: Final = "inferwatch-stack"
