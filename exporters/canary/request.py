@@ -1,0 +1,189 @@
+"""One real one-token request to an engine -> its Outcome."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import Literal
+
+import aiohttp
+
+from exporters.canary.series import Outcome
+from exporters.canary.stream import Malformed, TokenStream
+
+Api = Literal["completions", "chat"]
+
+MARK = "inferwatch-canary"
+MARK_HEADER = "X-Inferwatch-Canary"
+
+_PROMPT = "Hello"
+_PATHS: dict[Api, str] = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
+_MODELS_PATH = "/v1/models"
+_MAX_BODY_BYTES = 1 << 20
+_DETAIL_BYTES = 300
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach one engine: base URL without final slash, headers (a token, say), TLS context."""
+
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ssl: SSLContext | bool = True
+
+
+class _Failed(Exception):
+    """Carries the outcome of a request that ended early."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
+
+
+class Asker:
+    """Asks one target, one request at a time; keeps the model's name between requests."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        access: Callable[[], Awaitable[Access]],
+        timeout_seconds: float,
+        api: Api = "completions",
+    ) -> None:
+        """*access* is asked before each request and raises PermissionError where the target is not allowed."""
+        self.model: str | None = None
+        self._session = session
+        self._access = access
+        self._timeout_seconds = timeout_seconds
+        self._api = api
+
+    async def ask(self) -> Outcome:
+        """Send one request, finding the model first where it is not known, all within the timeout."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await self._ask(await self._access())
+        except TimeoutError:
+            return Outcome("timeout", detail=f"no complete answer within {self._timeout_seconds:g} s")
+        except _Failed as failed:
+            return failed.outcome
+        except (PermissionError, aiohttp.ClientConnectionError) as error:
+            self.model = None
+            return Outcome("refused", detail=str(error) or type(error).__name__)
+        except aiohttp.ClientError as error:
+            return Outcome("malformed", detail=f"no HTTP answer: {error}")
+
+    async def _ask(self, access: Access) -> Outcome:
+        known = self.model is not None
+        model = self.model or await self._discover(access)
+        self.model = model
+        outcome = await self._complete(access, model)
+        if known and outcome.code == 404:
+            # The engine may serve another model since: look again, ask once more if it does.
+            self.model = await self._discover(access)
+            if self.model != model:
+                return await self._complete(access, self.model)
+        return outcome
+
+    async def _discover(self, access: Access) -> str:
+        async with self._session.get(
+            access.base_url + _MODELS_PATH,
+            headers={**access.headers, MARK_HEADER: "1"},
+            ssl=access.ssl,
+            allow_redirects=False,
+        ) as response:
+            if response.status != 200:
+                raise _Failed(await _http_failure(response))
+            body = await _bounded(response)
+        try:
+            models = json.loads(body)["data"]
+            ids = [model["id"] for model in models]
+        except (ValueError, KeyError, TypeError):
+            raise _Failed(
+                Outcome("malformed", 200, detail=f"{_MODELS_PATH}: no list of models: {body[:80]!r}")
+            ) from None
+        named = [i for i in ids if isinstance(i, str) and i]
+        if not named:
+            raise _Failed(Outcome("no_model", 200, detail=f"{_MODELS_PATH} lists no model"))
+        return named[0]
+
+    async def _complete(self, access: Access, model: str) -> Outcome:
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        async with self._session.post(
+            access.base_url + _PATHS[self._api],
+            json=_body(self._api, model),
+            headers={**access.headers, MARK_HEADER: "1", "X-Request-Id": f"{MARK}-{uuid.uuid4().hex}"},
+            ssl=access.ssl,
+            allow_redirects=False,
+        ) as response:
+            if response.status != 200:
+                return await _http_failure(response)
+            return await _read_stream(response, started, clock)
+
+
+def _body(api: Api, model: str) -> dict[str, object]:
+    asked: dict[str, object] = (
+        {"prompt": _PROMPT} if api == "completions" else {"messages": [{"role": "user", "content": _PROMPT}]}
+    )
+    return asked | {
+        "model": model,
+        "max_tokens": 1,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "user": MARK,
+    }
+
+
+async def _read_stream(
+    response: aiohttp.ClientResponse, started: float, clock: Callable[[], float]
+) -> Outcome:
+    stream, size = TokenStream(), 0
+    try:
+        async for data in response.content.iter_any():
+            size += len(data)
+            if size > _MAX_BODY_BYTES:
+                raise Malformed(f"over {_MAX_BODY_BYTES} bytes for one token")
+            stream.feed(data, clock())
+        stream.close(clock())
+    except (Malformed, aiohttp.ClientError) as error:
+        if stream.error is None:
+            return Outcome("malformed", 200, detail=str(error) or type(error).__name__)
+    if stream.error is not None:
+        return Outcome("error_in_stream", 200, detail=stream.error[:_DETAIL_BYTES])
+    if not stream.held_token:
+        return Outcome("no_token", 200, detail="the stream ended without a token")
+    if not stream.finished:
+        return Outcome("malformed", 200, detail="the stream broke off: no finish_reason and no [DONE]")
+    first = stream.first_token_at
+    return Outcome("ok", 200, clock() - started, None if first is None else first - started)
+
+
+async def _http_failure(response: aiohttp.ClientResponse) -> Outcome:
+    try:
+        body = await response.content.read(_DETAIL_BYTES)
+    except aiohttp.ClientError as error:
+        body = str(error).encode()
+    if 300 <= response.status < 400:
+        body = (
+            b"redirects are not followed, give the final address: "
+            + response.headers.get("Location", "").encode()
+        )
+    return Outcome(
+        "http", response.status, detail=f"HTTP {response.status} {body.decode('utf-8', 'replace')}"
+    )
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    body = b""
+    try:
+        async for data in response.content.iter_any():
+            body += data
+            if len(body) > _MAX_BODY_BYTES:
+                detail = f"{_MODELS_PATH}: over {_MAX_BODY_BYTES} bytes"
+                raise _Failed(Outcome("malformed", 200, detail=detail))
+    except aiohttp.ClientError as error:
+        raise _Failed(Outcome("malformed", 200, detail=f"{_MODELS_PATH}: {error}")) from None
+    return body
