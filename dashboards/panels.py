@@ -230,5 +230,5 @@ def table(
         kind="table", title=title, description=describe(says, unit, source, unit_words), width=width,
         targets=_lettered(queries), transformations=list(transformations),
         field_config={"defaults": defaults, "overrides": list(overrides)},
-        options={"cellHeight": "sm", "showHeader": True, "sortBy": []},
+        options={"cellHeight": "sm", "frameIndex": 0, "showHeader": True, "sortBy": []},
     )  # fmt: skip
