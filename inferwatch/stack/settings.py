@@ -1,0 +1,109 @@
+"""Where the launcher works: the checkout, the run folder, the cache and the loopback ports of one stack."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.versions import Pins
+from inferwatch.stack.versions import load as load_pins
+
+HOST = "127.0.0.1"
+DEFAULT_BASE_PORT = 19000
+# Port of each service, counted from the base port.
+PORT_OFFSETS: Mapping[str, int] = {
+    "engine": 0,
+    "prometheus": 90,
+    "alertmanager": 93,
+    "receiver": 95,
+    "exporter-engine": 101,
+    "exporter-canary": 102,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """
+    Places and ports of one stack.
+
+    Attributes:
+        root: the checkout, absolute.
+        run_dir: state, logs and data of this stack (``.inferwatch`` in the checkout unless told).
+        cache_dir: built binaries and virtual environments, shared by all checkouts of this user.
+        base_port: the first of the ports that PORT_OFFSETS counts from.
+        spec_path: the slo.yaml in force.
+    """
+
+    root: Path
+    run_dir: Path
+    cache_dir: Path
+    spec_path: Path
+    base_port: int = DEFAULT_BASE_PORT
+
+    def port(self, service: str) -> int:
+        """Port of a service of ours."""
+        return self.base_port + PORT_OFFSETS[service]
+
+    def url(self, service: str) -> str:
+        """Base URL of a service of ours."""
+        return f"http://{HOST}:{self.port(service)}"
+
+    def pins(self) -> Pins:
+        """Pinned versions of this checkout."""
+        return load_pins(self.root / ".env")
+
+    @property
+    def logs_dir(self) -> Path:
+        """One log file a service."""
+        return self.run_dir / "logs"
+
+    @property
+    def data_dir(self) -> Path:
+        """One folder a service that keeps data."""
+        return self.run_dir / "data"
+
+    @property
+    def config_dir(self) -> Path:
+        """Rendered configuration."""
+        return self.run_dir / "config"
+
+    @property
+    def targets_file(self) -> Path:
+        """Engines to watch, in Prometheus' file_sd form."""
+        return self.run_dir / "targets" / "engines.json"
+
+    @property
+    def notifications_file(self) -> Path:
+        """What the local webhook receiver got, one JSON object a line."""
+        return self.run_dir / "notifications.jsonl"
+
+
+def default_settings(
+    *,
+    run_dir: Path | None = None,
+    base_port: int = DEFAULT_BASE_PORT,
+    spec_path: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Settings:
+    """Settings of this checkout; StackError when the package is not running from one."""
+    root = Path(__file__).resolve().parent.parent.parent
+    if not (root / "slo.yaml").is_file() or not (root / "alerts").is_dir():
+        raise StackError(
+            f"{root} is not a checkout of Inferwatch; the stack runs from one: git clone it and use `make up`"
+        )
+    if not 1024 <= base_port <= 65535 - max(PORT_OFFSETS.values()):
+        raise StackError(f"base port {base_port}: choose one from 1024 to 65400")
+    return Settings(
+        root=root,
+        run_dir=(run_dir or root / ".inferwatch").resolve(),
+        cache_dir=cache_dir(environ),
+        spec_path=(spec_path or root / "slo.yaml").resolve(),
+        base_port=base_port,
+    )
+
+
+def cache_dir(environ: Mapping[str, str]) -> Path:
+    """``$XDG_CACHE_HOME/inferwatch``, or ``~/.cache/inferwatch``."""
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "inferwatch"
