@@ -1,0 +1,48 @@
+"""Alert names. Each has a rule, a runbook alerts/runbooks/<name>.md and a promtool test."""
+
+# States of one engine, or of everything that serves a model.
+ENGINE_DOWN = "EngineDown"
+SERVICE_DOWN = "ServiceDown"
+ENGINE_HUNG = "EngineHung"
+ENGINE_ASLEEP = "EngineAsleep"
+ENGINE_METRICS_MISSING = "EngineMetricsMissing"
+CANARY_FAILING = "CanaryFailing"
+REQUESTS_FAILING = "RequestsFailing"
+TARGET_VANISHED = "TargetVanished"
+SERVICE_VANISHED = "ServiceVanished"
+
+# Error budgets.
+AVAILABILITY_BURN_FAST = "AvailabilityBurnFast"
+AVAILABILITY_BURN_SLOW = "AvailabilityBurnSlow"
+LATENCY_BURN_FAST = "LatencyBurnFast"
+LATENCY_BURN_SLOW = "LatencyBurnSlow"
+ERROR_BUDGET_LOW = "ErrorBudgetLow"
+THROUGHPUT_LOW = "ThroughputLow"
+
+# Early signals.
+WAITING_REQUESTS_HIGH = "WaitingRequestsHigh"
+PREFIX_CACHE_HIT_LOW = "PrefixCacheHitLow"
+KV_CACHE_PRESSURE = "KvCachePressure"
+PREEMPTION_STORM = "PreemptionStorm"
+ADMISSION_REJECTIONS = "AdmissionRejections"
+CLIENTS_VANISHING = "ClientsVanishing"
+
+# Numbers that cannot be trusted.
+COUNTER_INCONSISTENT = "CounterInconsistent"
+MIXED_BUCKETS = "MixedBuckets"
+LATENCY_OFF_SCALE = "LatencyOffScale"
+PROBES_FAILING = "ProbesFailing"
+
+# The stack itself.
+EXPORTER_DOWN = "ExporterDown"
+SCRAPES_FAILING = "ScrapesFailing"
+RULE_EVALUATION_FAILING = "RuleEvaluationFailing"
+RULE_EVALUATION_SLOW = "RuleEvaluationSlow"
+INGESTION_FAILING = "IngestionFailing"
+PROMETHEUS_CONFIG_FAILED = "PrometheusConfigFailed"
+ALERTS_NOT_SENT = "AlertsNotSent"
+ALERTMANAGER_DOWN = "AlertmanagerDown"
+ALERTMANAGER_CONFIG_FAILED = "AlertmanagerConfigFailed"
+ALERTMANAGER_CLUSTER_DEGRADED = "AlertmanagerClusterDegraded"
+NOTIFICATIONS_FAILING = "NotificationsFailing"
+WATCHDOG = "Watchdog"
