@@ -1,1 +1,1 @@
-"""sim"""
+"""A simulated inference engine: requests and a scenario -> tokens, latencies and metrics."""
