@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from slo.base import Strict, repeated
 from slo.delivery import Gate, Intervals, Load, Route
+from slo.node import Node
 from slo.objectives import Budget, Service
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
 
@@ -33,6 +34,7 @@ class Spec(Strict):
     load: Load
     gates: tuple[Gate, ...]
     gate_min_samples: int = Field(gt=0)
+    node: Node
     scaling: Scaling
     routes: tuple[Route, ...]
 
@@ -109,7 +111,7 @@ def parse(raw: object, source: str = "slo.yaml") -> Spec:
     try:
         return Spec.model_validate(raw)
     except ValidationError as error:
-        faults = [dict(e) for e in error.errors()]
+        faults: list[dict[str, Any]] = [dict(e) for e in error.errors()]
         # A list whose only item is faulty is also reported as empty; the item's own fault is enough.
         inner = [f["loc"] for f in faults if f["type"] != "too_short"]
         lines = [
