@@ -15,10 +15,13 @@ class Intervals(Strict):
     scrape_timeout_seconds: float = Field(gt=0)
     evaluation_seconds: int = Field(gt=0)
     slow_evaluation_seconds: int = Field(gt=0)
+    resample_seconds: int = Field(gt=0)
     page_group_wait_seconds: int = Field(ge=0)
+    page_group_interval_seconds: int = Field(gt=0)
     group_wait_seconds: int = Field(ge=0)
     group_interval_seconds: int = Field(gt=0)
     repeat_interval_seconds: int = Field(gt=0)
+    watchdog_repeat_seconds: int = Field(gt=0)
     resolve_timeout_seconds: int = Field(gt=0)
     notification_promise_seconds: int = Field(gt=0)
 

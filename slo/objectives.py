@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from slo.base import Id, OpenRatio, PositiveSeconds, Ratio, Strict, repeated
+from slo.base import Id, OpenRatio, PositiveSeconds, Ratio, Seconds, Strict, repeated
 from slo.buckets import LATENCY_BOUNDS_SECONDS, neighbours
 
 Severity = Literal["page", "ticket", "warning"]
@@ -77,6 +77,8 @@ class ThroughputFloor(Strict):
     tokens_per_second_per_gpu: dict[str, float]
     gpus: int = Field(ge=0)
     gpu_model: str
+    window: PositiveSeconds
+    for_: Seconds = Field(alias="for")
 
     @model_validator(mode="after")
     def _model_is_listed(self) -> "ThroughputFloor":

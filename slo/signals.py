@@ -55,6 +55,13 @@ class Floor(Strict):
     what: str
 
 
+class JudgedIf(Strict):
+    """A signal is judged only where it reached a value within the lookback."""
+
+    at_least: float
+    lookback: PositiveSeconds
+
+
 class Signal(Strict):
     """An early signal: a warning when the statistic over the window meets the condition."""
 
@@ -66,6 +73,7 @@ class Signal(Strict):
     window: PositiveSeconds
     for_: Seconds = Field(alias="for")
     floor: Floor | None = None
+    judged_if: JudgedIf | None = None
     why: str = Field(min_length=1)
 
     @model_validator(mode="after")

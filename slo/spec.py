@@ -11,6 +11,7 @@ from slo.delivery import Gate, Intervals, Load, Route
 from slo.node import Node
 from slo.objectives import Budget, Service
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
+from slo.trust import Latency, Links, Stack, Trust
 
 DEFAULT_PATH = Path(__file__).resolve().parent.parent / "slo.yaml"
 
@@ -29,6 +30,10 @@ class Spec(Strict):
     states: States
     canary: Canary
     signals: tuple[Signal, ...]
+    latency: Latency
+    trust: Trust
+    stack: Stack
+    links: Links
     drift: Drift
     joint: Joint
     load: Load
