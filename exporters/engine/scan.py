@@ -1,0 +1,153 @@
+"""The loop over a page's lines: each sample to its slot, one dictionary look-up for the labels.
+
+Everything unusual (a label text not seen before, a timestamp, an exemplar, a copy of a series) leaves
+the quick path; what comes out is checked by `settle` before anybody uses it.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from exporters.engine.adapter import Samples
+from exporters.engine.exposition import LineError, parse_number, split_sample
+from exporters.engine.labels import FOREIGN, LabelCache
+from exporters.engine.probe_error import ProbeError
+from exporters.engine.sourcetable import Slot, SourceTable
+from slo.names import engine as names
+
+MAX_PARSE_ERRORS = 10  # lines that may be left out before the page as a whole is not trusted
+_PLAIN_NUMBER = b"0123456789.e+-"
+_SHOWN = 120
+
+
+@dataclass
+class Scan:
+    """Samples by slot, the copies to merge, and the slots that lost a line."""
+
+    samples: list[Samples]
+    infos: list[dict[bytes, bytes]]
+    copies: list[tuple[int, bytes, bytes]] = field(default_factory=list)
+    damaged: set[int] = field(default_factory=set)
+    parse_errors: int = 0
+
+    def error(self, slot: int, line: bytes, error: LineError) -> None:
+        """Count a line that is left out; raises ProbeError once there are too many."""
+        self.parse_errors += 1
+        self.damaged.add(slot)
+        if self.parse_errors > MAX_PARSE_ERRORS:
+            shown = line[:_SHOWN].decode(errors="replace")
+            raise ProbeError(
+                names.REASON_MALFORMED,
+                f"more than {MAX_PARSE_ERRORS} lines cannot be read; the last: {error}: {shown!r}",
+            )
+
+
+def scan(lines: Iterable[bytes], table: SourceTable, cache: LabelCache) -> Scan:
+    """Sort the page's samples into slots. Values are still text, unchecked."""
+    count = len(table.slots)
+    result = Scan([{} for _ in table.slots], [{} for _ in table.adapter.infos])
+    samples = result.samples
+    tables = [cache.table(table.adapter.name, slot.rule) for slot in table.slots]
+    index = table.index.get
+    for line in lines:
+        name, brace, rest = line.partition(b"{")
+        at = index(name)
+        if at is None:
+            if brace or line[:1] in b"#":
+                continue
+            at = index(line.partition(b" ")[0])
+            if at is None:
+                continue
+        elif at < count:
+            text, _, value = rest.rpartition(b"} ")
+            labels = tables[at].get(text)
+            if labels:
+                if samples[at].setdefault(labels, value) is not value:
+                    result.copies.append((at, labels, value))
+                continue
+            if labels == FOREIGN:
+                continue
+        _look_closer(line, at, table, cache, result)
+    return result
+
+
+def _look_closer(line: bytes, at: int, table: SourceTable, cache: LabelCache, result: Scan) -> None:
+    try:
+        _, text, value = split_sample(line)
+        if at >= len(table.slots):
+            parse_number(value)
+            result.infos[at - len(table.slots)][text] = value
+            return
+        labels = cache.resolve(table.adapter.name, table.slots[at].rule, table.adapter.reader, text)
+    except LineError as error:
+        result.error(at, line, error)
+        return
+    if labels == FOREIGN:
+        return
+    if result.samples[at].setdefault(labels, value) is not value:
+        result.copies.append((at, labels, value))
+
+
+def settle(result: Scan, table: SourceTable) -> None:
+    """Check every value, leave out gauges that say nothing, merge copies; raises ProbeError."""
+    for at, slot in enumerate(table.slots):
+        if result.samples[at]:
+            _check_values(result, at, slot)
+    for at, labels, text in result.copies:
+        _merge(result, at, table.slots[at], labels, text)
+
+
+def _check_values(result: Scan, at: int, slot: Slot) -> None:
+    samples = result.samples[at]
+    try:
+        numbers = list(map(float, samples.values()))
+        odd = b"".join(samples.values()).translate(None, _PLAIN_NUMBER) != b""
+    except ValueError:
+        odd = True
+    if odd:
+        result.samples[at] = samples = dict(_readable(result, at, slot, samples))
+        numbers = list(map(float, samples.values()))
+    if slot.cumulative and numbers and min(numbers) < 0:
+        raise ProbeError(names.REASON_MALFORMED, f"{slot.sample} holds a negative count")
+
+
+def _readable(result: Scan, at: int, slot: Slot, samples: Samples) -> Iterable[tuple[bytes, bytes]]:
+    for labels, text in samples.items():
+        try:
+            value = _value(slot, text)
+        except LineError as error:
+            result.error(at, labels + text, error)
+            continue
+        if value is not None:
+            yield labels, value
+
+
+def _value(slot: Slot, text: bytes) -> bytes | None:
+    """The value text without what may follow it; None where a gauge says NaN or infinity."""
+    value = split_sample(b"x " + text)[2]
+    if math.isfinite(parse_number(value)):
+        return value
+    if slot.metric.family.kind == "gauge":
+        return None
+    raise LineError("a count or sum that is not finite")
+
+
+def _merge(result: Scan, at: int, slot: Slot, labels: bytes, text: bytes) -> None:
+    try:
+        value = _value(slot, text)
+    except LineError as error:
+        result.error(at, labels + text, error)
+        return
+    samples = result.samples[at]
+    before = samples.get(labels)
+    if value is None:
+        return
+    if before is None:
+        samples[labels] = value
+        return
+    if slot.cumulative and float(value) < 0:
+        raise ProbeError(names.REASON_MALFORMED, f"{slot.sample} holds a negative count")
+    if slot.add:
+        samples[labels] = b"%r" % (float(before) + float(value))
+    elif float(value) > float(before):
+        samples[labels] = value
