@@ -1,7 +1,7 @@
 """Outcomes of canary requests -> the `llm_canary_*` series of one target and of all."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -130,13 +130,13 @@ _GAUGES = (
 
 
 class CanaryCollector(Collector):
-    """All targets' records as Prometheus families; a removed target's series are gone."""
+    """All targets' records as Prometheus families; *records* is asked at each scrape."""
 
-    def __init__(self, records: Mapping[Target, Record]) -> None:
+    def __init__(self, records: Callable[[], Mapping[Target, Record]]) -> None:
         self._records = records
 
     def collect(self) -> Iterator[Metric]:
-        records = [(record, record.series_labels()) for record in self._records.values()]
+        records = [(record, record.series_labels()) for record in self._records().values()]
         yield _requests(records)
         yield _histogram(
             names.REQUEST_DURATION,

@@ -89,6 +89,7 @@ class TargetsFile:
     """The file as last understood; a bad file keeps the targets of the last good one.
 
     `errors`: how often a changed file could not be used. `valid`: None before the first reading.
+    `loaded`: whether it was good once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,6 +97,7 @@ class TargetsFile:
         self.targets: tuple[Target, ...] = ()
         self.errors = 0
         self.valid: bool | None = None
+        self.loaded = False
         self._seen: tuple[int, ...] | None = None
 
     def refresh(self) -> bool:
@@ -113,7 +115,7 @@ class TargetsFile:
             return False
         if self.valid is False:
             LOG.info("%s: usable again, %d targets", self.path, len(targets))
-        self.valid = True
+        self.valid = self.loaded = True
         changed = targets != self.targets
         self.targets = targets
         return changed
