@@ -9,15 +9,24 @@ RATE = "$__rate_interval"
 ENGINE = 'job=~"$job",service=~"$service",model=~"$model",instance=~"$instance"'
 """Matchers for raw engine series."""
 
+SERVICE = 'service=~"$service",model=~"$model"'
+"""Matchers for recorded series, which know services and models but no single instance."""
+
 WHOLE_ENGINE = 'job=~"$job",service=~"$service",instance=~"$instance"'
 """Matchers for series that a failed probe still has: it cannot know the model."""
 
 SOURCE_ENGINE = "the engine's /metrics through exporters/engine"
+SOURCE_RULES = "recording rules of alerts/ over the engine's and the canary's series"
 
 
 def of(metric: str, more: str = "", labels: str = ENGINE) -> str:
     """`metric{…}` with the page's variables, and *more* matchers in front."""
     return f"{metric}{{{more + ',' if more else ''}{labels}}}"
+
+
+def recorded(record: str, more: str = "") -> str:
+    """`record{…}` with the page's service and model."""
+    return of(record, more, SERVICE)
 
 
 def rate(metric: str, more: str = "", by: str = "") -> str:

@@ -27,7 +27,7 @@ def build(spec: Spec) -> Json:
         uid=ENGINE_UID,
         title="Engine: what is it doing, and where do requests spend their time?",
         description="State, load and latency of every engine, by instance; raw engine series over short ranges.",
-        panels=lay_out([_answer(spec), _latency(spec), _stages(), _load(spec), _tokens()]),
+        panels=lay_out([_answer(spec), _latency(), _stages(), _load(spec), _tokens()]),
         variables=variables(),
         annotations=annotations(),
         tags=("engine",),
@@ -40,7 +40,7 @@ def _states() -> ModernPanel:
     return state_timeline(
         "State of each engine",
         "Whether each engine answers with its own metrics, sleeps, or cannot be read.",
-        "llm_probe_success and llm_engine_sleeping of exporters/engine",
+        f"{engine.PROBE_SUCCESS} and {engine.ENGINE_SLEEPING} of exporters/engine",
         [query(f"max by (instance) ({sleeping} * 2 > 1) or min by (instance) ({probe})", "{{instance}}")],
         states({0: ("not readable", RED), 1: ("up", GREEN), 2: ("asleep", PURPLE)}),
         width=12,
@@ -58,7 +58,7 @@ def _answer(spec: Spec) -> Band:
             stat(
                 "Engines up",
                 "How many engines answered their last probe with metrics.",
-                "llm_probe_success of exporters/engine",
+                f"{engine.PROBE_SUCCESS} of exporters/engine",
                 [query(up)],
                 steps=((None, RED), (1, GREEN)),
                 width=3,
@@ -96,8 +96,7 @@ def _answer(spec: Spec) -> Band:
     )
 
 
-def _latency(spec: Spec) -> Band:
-    del spec
+def _latency() -> Band:
     reads = "How long requests took, all of them and not only a quantile:"
     return Band(
         9,
@@ -245,7 +244,7 @@ def _tokens() -> Band:
             table(
                 "What runs where",
                 "Engine, version and model behind each instance.",
-                "llm_engine_info of exporters/engine",
+                f"{engine.ENGINE_INFO} of exporters/engine",
                 [query(f"max by (instance, model, engine, version) ({of(engine.ENGINE_INFO)})", instant=True, format="table")],
                 width=8,
                 unit_words="names",

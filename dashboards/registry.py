@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from dashboards import engine_page
+from dashboards import engine_page, slo_page
 from dashboards.style import Json
 from slo.spec import Spec
 
-DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (engine_page.build,)
+DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (slo_page.build, engine_page.build)
 
 
 def build_all(spec: Spec) -> dict[str, Json]:
