@@ -4,7 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ssl import SSLContext
 from typing import Literal
 
@@ -58,14 +58,17 @@ class Asker:
         self._access = access
         self._timeout_seconds = timeout_seconds
         self._api = api
+        self._status: int | None = None
 
     async def ask(self) -> Outcome:
         """Send one request, finding the model first where it is not known, all within the timeout."""
+        self._status = None
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await self._ask(await self._access())
         except TimeoutError:
-            return Outcome("timeout", detail=f"no complete answer within {self._timeout_seconds:g} s")
+            seen = "no answer" if self._status is None else f"headers ({self._status}) and no end"
+            return Outcome("timeout", self._status, detail=f"{seen} within {self._timeout_seconds:g} s")
         except _Failed as failed:
             return failed.outcome
         except (PermissionError, aiohttp.ClientConnectionError) as error:
@@ -94,18 +97,20 @@ class Asker:
             allow_redirects=False,
         ) as response:
             if response.status != 200:
-                raise _Failed(await _http_failure(response))
+                failure = await _http_failure(response)
+                # A 5xx counts among the engine's failed inference requests, and this is none.
+                raise _Failed(replace(failure, code=None) if response.status >= 500 else failure)
             body = await _bounded(response)
         try:
             models = json.loads(body)["data"]
             ids = [model["id"] for model in models]
         except (ValueError, KeyError, TypeError):
             raise _Failed(
-                Outcome("malformed", 200, detail=f"{_MODELS_PATH}: no list of models: {body[:80]!r}")
+                Outcome("malformed", detail=f"{_MODELS_PATH}: no list of models: {body[:80]!r}")
             ) from None
         named = [i for i in ids if isinstance(i, str) and i]
         if not named:
-            raise _Failed(Outcome("no_model", 200, detail=f"{_MODELS_PATH} lists no model"))
+            raise _Failed(Outcome("no_model", detail=f"{_MODELS_PATH} lists no model"))
         return named[0]
 
     async def _complete(self, access: Access, model: str) -> Outcome:
@@ -120,6 +125,7 @@ class Asker:
         ) as response:
             if response.status != 200:
                 return await _http_failure(response)
+            self._status = response.status
             return await _read_stream(response, started, clock)
 
 
@@ -183,7 +189,7 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
             body += data
             if len(body) > _MAX_BODY_BYTES:
                 detail = f"{_MODELS_PATH}: over {_MAX_BODY_BYTES} bytes"
-                raise _Failed(Outcome("malformed", 200, detail=detail))
+                raise _Failed(Outcome("malformed", detail=detail))
     except aiohttp.ClientError as error:
-        raise _Failed(Outcome("malformed", 200, detail=f"{_MODELS_PATH}: {error}")) from None
+        raise _Failed(Outcome("malformed", detail=f"{_MODELS_PATH}: {error}")) from None
     return body

@@ -15,11 +15,11 @@ from slo.names import canary as names
 Result = Literal["ok", "timeout", "refused", "http", "error_in_stream", "malformed", "no_token", "no_model"]
 
 _HTTP_CODES = (301, 302, 303, 307, 308, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504)
-_NO_ANSWER: tuple[Result, ...] = ("timeout", "refused")
-_ANSWERED: tuple[Result, ...] = ("ok", "error_in_stream", "malformed", "no_token", "no_model")
+_ANSWERED: tuple[Result, ...] = ("ok", "error_in_stream", "malformed", "no_token", "timeout")
+_NOT_ANSWERED: tuple[Result, ...] = ("refused", "timeout", "malformed", "no_model", "http")
 OUTCOMES: tuple[tuple[Result, str], ...] = (
     *((result, "200") for result in _ANSWERED),
-    *((result, "") for result in _NO_ANSWER),
+    *((result, "") for result in _NOT_ANSWERED),
     *(("http", str(code)) for code in _HTTP_CODES),
     ("http", "other"),
 )
@@ -33,7 +33,11 @@ FIRST_TOKEN_BOUNDS_SECONDS = LATENCY_BOUNDS_SECONDS["time_to_first_token"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One request as its client saw it; times in seconds, `detail` is for the log."""
+    """One request as its client saw it; times in seconds, `detail` is for the log.
+
+    `code`: the status of the completion's answer, None where the engine never answered that request
+    (and so did not count it either): rules subtract what the canary caused by it.
+    """
 
     result: Result
     code: int | None = None
@@ -44,9 +48,11 @@ class Outcome:
     @property
     def key(self) -> tuple[Result, str]:
         """The pair of label values it is counted under."""
-        if self.result != "http":
-            return self.result, "" if self.result in _NO_ANSWER else "200"
-        return self.result, str(self.code) if self.code in _HTTP_CODES else "other"
+        if self.code is None:
+            return self.result, ""
+        if self.result == "http":
+            return self.result, str(self.code) if self.code in _HTTP_CODES else "other"
+        return self.result, "200"
 
 
 class Histogram:

@@ -107,6 +107,18 @@ async def test_an_error_status_is_kept(
     assert outcome.key == ("http", str(status))
 
 
+@pytest.mark.parametrize(("status", "code"), [(401, "401"), (503, "")])
+async def test_failing_to_list_models_is_no_failed_inference_request(
+    status: int, code: str, start_engine: Callable[[], Awaitable[Any]], make_asker: MakeAsker
+) -> None:
+    """Rules take the canary's 5xx out of the engine's inference failures; /v1/models is not among those."""
+    engine = await start_engine()
+    engine.models_status = status
+    outcome = await make_asker(engine.address).ask()
+    assert outcome.key == ("http", code)
+    assert str(status) in outcome.detail
+
+
 async def test_a_redirect_is_not_followed(
     start_engine: Callable[[], Awaitable[Any]], make_asker: MakeAsker
 ) -> None:
@@ -125,8 +137,17 @@ async def test_a_hang_is_a_timeout(start_engine: Callable[[], Awaitable[Any]], m
     engine = await start_engine()
     engine.delay = 60
     outcome = await make_asker(engine.address, timeout_seconds=0.2).ask()
-    assert outcome.key == ("timeout", "")
+    assert outcome.key == ("timeout", "200")
     assert "0.2 s" in outcome.detail
+
+
+async def test_silence_before_any_header_is_a_timeout_without_a_code(make_asker: MakeAsker) -> None:
+    """A process that is stopped still has its connections accepted by the kernel."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert (await make_asker(address, timeout_seconds=0.2).ask()).key == ("timeout", "")
 
 
 async def test_a_slow_answer_within_the_timeout_is_ok(

@@ -68,7 +68,7 @@ async def test_a_sick_engine_is_asked_less_often_and_a_healed_one_as_before() ->
         await watch_target(asker, record, Schedule(10, 8, 40), clock, "e:1", jitter=lambda: 0.0)
     assert asker.starts == pytest.approx([0, 10, 20, 40, 80, 120, 130])
     assert asker.backoffs == [0, 10, 20, 40, 40, 0, 0]
-    assert record.requests["timeout", ""] == 4
+    assert record.requests["timeout", "200"] == 4
     assert record.requests["ok", "200"] == 3
     assert record.last_success == pytest.approx(1_000_130.2)
     assert record.last_attempt == pytest.approx(1_000_140)
