@@ -94,9 +94,11 @@ def _base_python() -> str:
     return str(base) if base.is_file() else sys.executable
 
 
-def service(engine: VllmCpu, settings: Settings, extra_args: Sequence[str] = ()) -> Service:
-    """The engine as a service of the stack: 8 slots, 256 KV blocks, bound to the last core we may use."""
-    core = max(os.sched_getaffinity(0))
+def service(
+    engine: VllmCpu, settings: Settings, extra_args: Sequence[str] = (), core: int | None = None
+) -> Service:
+    """The engine as a service of the stack: 8 slots, 256 KV blocks, bound to *core*, else the last we may use."""
+    core = max(os.sched_getaffinity(0)) if core is None else core
     argv = [
         *(str(engine.python.with_name("vllm")), "serve", str(engine.model_dir)),
         *("--served-model-name", SERVED_MODEL, "--host", HOST, "--port", str(settings.port("engine"))),
