@@ -1,0 +1,30 @@
+"""The locustfile of `inferwatch load`: `python -m locust -f loadtests/locustfile.py --headless --plan P --records D MixUser`."""
+
+from pathlib import Path
+from typing import Any
+
+import locust
+
+from loadtests.users import ChatUser, CompletionUser, EmbeddingUser, LoadRun, MixUser, RagUser
+
+__all__ = ["ChatUser", "CompletionUser", "EmbeddingUser", "MixUser", "RagUser"]
+
+
+def _options(parser: Any) -> None:
+    parser.add_argument("--plan", required=True, help="plan file (JSON), see loadtests/plan.py")
+    parser.add_argument("--records", required=True, help="folder that records are written to")
+
+
+def _bind(environment: Any, **_: Any) -> None:
+    options = environment.parsed_options
+    run = LoadRun(environment, Path(options.plan), Path(options.records))
+    environment.load_run = run
+    environment.process_exit_code = 0  # failed requests are findings, not a failed run
+    environment.events.spawning_complete.add_listener(lambda user_count, **_: run.spawned())
+    environment.events.quitting.add_listener(lambda **_: run.finish())
+    run.listen_for_workers()
+
+
+_events: Any = locust.events  # its listeners are untyped
+_events.init_command_line_parser.add_listener(_options)
+_events.init.add_listener(_bind)

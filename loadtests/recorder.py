@@ -1,0 +1,96 @@
+"""Finished requests and the client's own health -> JSONL files that survive the death of the process."""
+
+import gc
+import json
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+import gevent
+
+from loadtests.records import RequestRecord, to_line
+from loadtests.transport import now_ns, wall_offset_ns
+
+FLUSH_S = 0.25
+_LAG_PROBE_S = 0.05
+_BUFFER_BYTES = 1024 * 1024
+
+
+def records_file(folder: Path, worker: int) -> Path:
+    """Where worker number *worker* writes its records."""
+    return folder / f"records-{worker}.jsonl"
+
+
+def health_file(folder: Path, worker: int) -> Path:
+    """Where worker number *worker* writes its own CPU share and event-loop lag."""
+    return folder / f"client-{worker}.jsonl"
+
+
+class Recorder:
+    """Writes records as they come, flushed four times a second: a killed client loses at most that much.
+
+    Beside them one line a second on the client itself: `cpu_ratio` (of one core), `lag_s` (every lateness of a
+    50 ms sleep, so how late anything else in this process was), and how many requests are in flight.
+    """
+
+    def __init__(self, folder: Path, worker: int) -> None:
+        self._records: BinaryIO = records_file(folder, worker).open("ab", _BUFFER_BYTES)
+        self._health: BinaryIO = health_file(folder, worker).open("ab", _BUFFER_BYTES)
+        self._worker = worker
+        self._watch: gevent.Greenlet | None = None
+        self.in_flight = 0
+        self.due = 0
+        self.written = 0
+
+    def start(self) -> None:
+        """Begin to watch the client's health; the cyclic garbage collector is tamed for the run."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()  # it pauses the loop for milliseconds; young garbage is collected between samples
+        self._watch = gevent.spawn(self._watch_health)
+
+    def write(self, record: RequestRecord) -> None:
+        """Take a finished attempt."""
+        self._records.write(to_line(record).encode())
+        self.written += 1
+
+    def close(self) -> None:
+        """Flush and close; nothing can be written after."""
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch = None
+            gc.enable()
+        for file in (self._records, self._health):
+            file.close()
+
+    def _watch_health(self) -> None:
+        lags: list[float] = []
+        began, cpu = now_ns(), time.process_time()
+        flushed = began
+        while True:
+            due = now_ns() + int(_LAG_PROBE_S * 1e9)
+            gevent.sleep(_LAG_PROBE_S)
+            now = now_ns()
+            lags.append(max(0.0, (now - due) / 1e9))
+            if now - flushed >= FLUSH_S * 1e9:
+                flushed = now
+                self._records.flush()
+            if now - began >= 1e9:
+                used = time.process_time()
+                self._sample(now, (used - cpu) / ((now - began) / 1e9), lags)
+                began, cpu, lags = now, used, []
+                gc.collect(1)
+
+    def _sample(self, now: int, cpu_ratio: float, lags: list[float]) -> None:
+        line = {
+            "worker": self._worker,
+            "at_s": now / 1e9,
+            "wall_offset_s": wall_offset_ns() / 1e9,
+            "cpu_ratio": cpu_ratio,
+            "lag_s": [round(lag, 9) for lag in lags],
+            "in_flight": self.in_flight,
+            "due": self.due,
+            "written": self.written,
+        }
+        self._health.write(json.dumps(line).encode() + b"\n")
+        self._health.flush()

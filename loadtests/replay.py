@@ -1,0 +1,91 @@
+"""A public request trace (Azure LLM inference CSV, BurstGPT CSV, Mooncake JSONL) -> requests with times and lengths."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from loadtests.workload import Due
+
+Format = Literal["azure", "burstgpt", "mooncake"]
+
+
+class TraceError(ValueError):
+    """The trace cannot be replayed; the message names file, line, value and mend."""
+
+
+def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]:
+    """Requests in the order of the file, times counted from its first one and divided by *speed*.
+
+    A request with no answer tokens in the trace (BurstGPT writes failures so) is left out. Raises TraceError
+    for a file that is not what *kind* says, or whose times run backwards.
+    """
+    try:
+        lines = path.open(encoding="utf-8-sig", newline="")
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+    first: float | None = None
+    last = 0.0
+    with lines:
+        for number, row in _rows(lines, kind, path):
+            try:
+                at, due = _READERS[kind](row)
+            except (KeyError, ValueError, TypeError) as error:
+                wanted = _WANTED[kind]
+                raise TraceError(
+                    f"{path}:{number}: {error!r}: not a {kind} row; it needs {wanted}"
+                ) from error
+            first = at if first is None else first
+            offset = (at - first) / speed
+            if offset < last:
+                raise TraceError(f"{path}:{number}: {at}: earlier than the row before; sort the file by time")
+            last = offset
+            if due.output_tokens:
+                yield due._replace(at_s=offset)
+    if first is None:
+        raise TraceError(f"{path}: holds no request")
+
+
+def _rows(lines: Any, kind: Format, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if kind == "mooncake":
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise TraceError(f"{path}:{number}: not JSON: {error}") from error
+                yield number, row
+    else:
+        yield from enumerate(csv.DictReader(lines), 2)
+
+
+def _azure(row: dict[str, Any]) -> tuple[float, Due]:
+    stamp = row["TIMESTAMP"].strip()
+    whole, _, fraction = stamp.partition(".")  # seven digits of a second: one more than datetime reads
+    digits = fraction.split("+")[0].rstrip("Z")
+    at = datetime.fromisoformat(f"{whole[:19]}+00:00").timestamp() + float(f"0.{digits or 0}")
+    return at, Due(0.0, int(row["ContextTokens"]), int(row["GeneratedTokens"]))
+
+
+def _burstgpt(row: dict[str, Any]) -> tuple[float, Due]:
+    tokens = int(row["Request tokens"]), int(row["Response tokens"])
+    return float(row["Timestamp"]), Due(0.0, *tokens)
+
+
+def _mooncake(row: dict[str, Any]) -> tuple[float, Due]:
+    blocks = tuple(int(block) for block in row.get("hash_ids", ()))
+    return row["timestamp"] / 1000, Due(0.0, int(row["input_length"]), int(row["output_length"]), blocks)
+
+
+_READERS: dict[Format, Callable[[dict[str, Any]], tuple[float, Due]]] = {
+    "azure": _azure,
+    "burstgpt": _burstgpt,
+    "mooncake": _mooncake,
+}
+_WANTED: dict[Format, str] = {
+    "azure": "TIMESTAMP, ContextTokens, GeneratedTokens",
+    "burstgpt": "Timestamp, Request tokens, Response tokens",
+    "mooncake": "timestamp (ms), input_length, output_length, hash_ids",
+}

@@ -1,0 +1,187 @@
+"""A plan -> Locust in its own process -> records on disk -> what was measured. Imports neither locust nor gevent."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loadtests.plan import LoadPlan, read_plan, write_plan
+from loadtests.records import RequestRecord, read_jsonl, read_parquet, write_parquet
+
+_ROOT = Path(__file__).resolve().parent.parent
+_PLAN, _PARQUET, _LOG, _RUN = "plan.json", "records.parquet", "locust.log", "run.json"
+_STOP_GRACE_S = 10.0
+
+
+class LoadError(RuntimeError):
+    """The load client could not be started or died; the message names its log."""
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What a run left in *folder*. Times are Unix seconds. `exit_code` is the client's; 0 means it ran as planned.
+
+    `stopped` is true when the run was ended before its plan was over.
+    """
+
+    folder: Path
+    plan: LoadPlan
+    began_s: float
+    ended_s: float
+    exit_code: int
+    stopped: bool
+
+    @cached_property
+    def records(self) -> tuple[RequestRecord, ...]:
+        """Every attempt, in the order of its schedule."""
+        return tuple(sorted(read_records(self.folder), key=lambda record: record.scheduled_s))
+
+    @cached_property
+    def health(self) -> tuple[dict[str, Any], ...]:
+        """The client's own samples, one a second and worker; see `loadtests.recorder.Recorder`."""
+        return tuple(read_health(self.folder))
+
+
+def read_records(folder: Path) -> Iterator[RequestRecord]:
+    """Records of a run's folder: from Parquet when it was written, else from the workers' JSONL files."""
+    parquet = folder / _PARQUET
+    if parquet.exists():
+        yield from read_parquet(parquet)
+        return
+    for path in sorted(folder.glob("records-*.jsonl")):
+        yield from read_jsonl(path)
+
+
+def read_health(folder: Path) -> Iterator[dict[str, Any]]:
+    """Client samples of a run's folder; a torn last line is left out."""
+    for path in sorted(folder.glob("client-*.jsonl")):
+        for line in path.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def read_result(folder: Path) -> LoadResult:
+    """Open an earlier run; raises LoadError when *folder* holds none."""
+    try:
+        run = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        return LoadResult(folder, read_plan(folder / _PLAN), **run)
+    except (OSError, TypeError, ValueError) as error:
+        raise LoadError(f"{folder}: not the folder of a finished load run: {error}") from error
+
+
+class LoadProcess:
+    """A load run under way. Start it, do other things, then `wait` for its end or `stop` it at once."""
+
+    def __init__(self, plan: LoadPlan, folder: Path) -> None:
+        """Write the plan and start the client; *folder* is made and must hold no earlier run."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("records-*.jsonl")):
+            raise LoadError(f"{folder}: holds an earlier run; choose another folder")
+        write_plan(plan, folder / _PLAN)
+        self.plan = plan
+        self.folder = folder
+        self._stopped = False
+        self.began_s = time.time()
+        with (folder / _LOG).open("wb") as log:
+            self._process = subprocess.Popen(
+                _command(plan, folder),
+                cwd=_ROOT,
+                env={**os.environ, "PYTHONPATH": str(_ROOT)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Process id of the client (of its master, with several processes)."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """True while the client lives."""
+        return self._process.poll() is None
+
+    def wait(self, timeout_s: float | None = None) -> LoadResult:
+        """Wait for the end of the plan; raises LoadError when the client failed, TimeoutError when it is late."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"the load run in {self.folder} is not over after {timeout_s} s") from None
+        return self._finish()
+
+    def stop(self) -> LoadResult:
+        """End the run at once: answers under way are cut and recorded as unfinished."""
+        if self.running:
+            self._stopped = True
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(_STOP_GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        return self._finish()
+
+    def _finish(self) -> LoadResult:
+        code = self._process.returncode
+        if code != 0 and not self._stopped:
+            raise LoadError(f"the load client ended with code {code}: {_last_lines(self.folder / _LOG)}")
+        run = {
+            "began_s": self.began_s,
+            "ended_s": time.time(),
+            "exit_code": code,
+            "stopped": self._stopped,
+        }
+        (self.folder / _RUN).write_text(json.dumps(run) + "\n", encoding="utf-8")
+        write_parquet(read_records(self.folder), self.folder / _PARQUET)
+        return read_result(self.folder)
+
+
+def run_load(
+    plan: LoadPlan,
+    folder: Path,
+    *,
+    on_tick: Callable[[LoadProcess], bool] | None = None,
+    tick_s: float = 0.5,
+) -> LoadResult:
+    """Run *plan* to its end, records in *folder*.
+
+    *on_tick* is called every *tick_s* seconds; when it returns False the run is stopped at once. An exception
+    in it (KeyboardInterrupt too) stops the run first. Raises LoadError.
+    """
+    process = LoadProcess(plan, folder)
+    try:
+        while process.running:
+            if on_tick is not None and not on_tick(process):
+                return process.stop()
+            time.sleep(tick_s if on_tick else 0.1)
+    except BaseException:
+        process.stop()
+        raise
+    return process.wait()
+
+
+def _command(plan: LoadPlan, folder: Path) -> list[str]:
+    peak = max((max(s.start, s.end) for s in plan.arrival.segments), default=1.0)
+    per_process = math.ceil(peak / plan.processes) if plan.arrival.kind == "closed" else 1
+    users = str(max(per_process, 1) * plan.processes)
+    command = [sys.executable, "-m", "locust", "-f", str(_ROOT / "loadtests" / "locustfile.py")]
+    command += ["--headless", "--only-summary", "--stop-timeout", "0", "--loglevel", "WARNING"]
+    command += ["-u", users, "-r", users, "--plan", str(folder / _PLAN), "--records", str(folder)]
+    if plan.processes > 1:
+        command += ["--processes", str(plan.processes)]
+    return [*command, "MixUser"]
+
+
+def _last_lines(path: Path, count: int = 8) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return f"see {path}\n" + "\n".join(lines[-count:])

@@ -1,0 +1,271 @@
+"""A host and port -> connections that send bytes and return each read with the time it arrived.
+
+Own sockets on gevent's loop, because what is timed here must not wait in a client library's buffer: every read
+returns what one receive call had, stamped by the kernel (SO_TIMESTAMPNS) where the platform can, else at once
+after the call. Needs gevent, never its monkey-patching.
+"""
+
+import errno
+import os
+import socket as _socket_names
+import ssl
+import struct
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+from gevent import monkey
+from gevent import socket as gsocket
+
+_SocketType: Any = monkey.get_original("socket", "socket")
+_READ, _WRITE = 1, 2
+_READ_BYTES = 16 * 1024
+_SO_TIMESTAMPNS = getattr(
+    _socket_names, "SO_TIMESTAMPNS", 35
+)  # 35 on every Linux port Python wheels exist for
+_TIMESPEC = struct.Struct("@ll")
+_CONTROL_BYTES = _socket_names.CMSG_SPACE(_TIMESPEC.size)
+_AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK)
+_RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
+
+now_ns = time.monotonic_ns
+
+
+class TransportError(Exception):
+    """The connection failed; *kind* is one of: dns, connect_refused, connect_failed, connect_timeout, tls, reset."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def wall_offset_ns() -> int:
+    """Unix time minus monotonic time, read now; changes as NTP steers the wall clock."""
+    before = now_ns()
+    wall = time.time_ns()
+    return wall - (before + now_ns()) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where connections go. `tls` is None for plain HTTP; `kernel_stamps` asks for them, the read says if it had one."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    connect_timeout_s: float = 5.0
+    kernel_stamps: bool = True
+    idle_limit_s: float = 4.0
+
+
+class Connection:
+    """One connected socket; use `Connection.open`. Not for two greenlets at once."""
+
+    __slots__ = ("_loop_read", "_offset_ns", "_sock", "_tls", "_tls_in", "_tls_out", "idle_since_ns", "uses")
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self._loop_read = gevent.get_hub().loop.io(sock.fileno(), _READ)
+        self._offset_ns = 0
+        self._tls: ssl.SSLObject | None = None
+        self.idle_since_ns = 0
+        self.uses = 0
+
+    @classmethod
+    def open(cls, target: Target) -> "Connection":
+        """Resolve, connect and, for TLS, shake hands, all within the connect timeout; raises `TransportError`."""
+        late = TransportError("connect_timeout", f"not connected within {target.connect_timeout_s:g} s")
+        with gevent.Timeout(target.connect_timeout_s, late):
+            connection = _connect_any(target)
+            if target.tls is not None:
+                try:
+                    connection._start_tls(target.tls, target.host)
+                except BaseException:
+                    connection.close()
+                    raise
+        return connection
+
+    def send(self, data: bytes) -> None:
+        """Hand all of *data* to the kernel; raises `TransportError` reset."""
+        if self._tls is not None:
+            self._tls.write(data)
+            data = self._tls_out.read()
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._sock.send(view) :]
+            except OSError as error:
+                if error.errno not in _AGAIN:
+                    raise _reset(error) from error
+                _wait(self._sock.fileno(), _WRITE)
+
+    def use_wall_offset(self, offset_ns: int) -> None:
+        """Unix minus monotonic time with which kernel stamps (Unix time) are turned into monotonic ones."""
+        self._offset_ns = offset_ns
+
+    def receive(self) -> tuple[bytes, int, bool]:
+        """(bytes, monotonic arrival in ns, was it the kernel's stamp); b"" when the peer closed. Waits if need be."""
+        if self._tls is None:
+            return self._receive_raw()
+        stamp, by_kernel = now_ns(), False
+        while True:
+            try:
+                return self._tls.read(_READ_BYTES), stamp, by_kernel
+            except ssl.SSLWantReadError:
+                data, stamp, by_kernel = self._receive_raw()
+                if not data:
+                    return b"", stamp, by_kernel
+                self._tls_in.write(data)
+            except ssl.SSLZeroReturnError:
+                return b"", stamp, by_kernel
+            except ssl.SSLError as error:
+                raise TransportError("tls", str(error)) from error
+
+    def is_quiet(self) -> bool:
+        """False when the peer closed, or sent something unasked, while the connection was idle."""
+        try:
+            self._sock.recv(1, _socket_names.MSG_PEEK)
+        except OSError as error:
+            return error.errno in _AGAIN
+        return False
+
+    def close(self) -> None:
+        """Close at once; closing twice is fine."""
+        self._loop_read.close()
+        self._sock.close()
+
+    def _receive_raw(self) -> tuple[bytes, int, bool]:
+        hub = gevent.get_hub()
+        while True:
+            hub.wait(self._loop_read)
+            try:
+                data, control, _, _ = self._sock.recvmsg(_READ_BYTES, _CONTROL_BYTES)
+            except OSError as error:
+                if error.errno in _AGAIN:
+                    continue
+                raise _reset(error) from error
+            stamp = now_ns()
+            for _, kind, payload in control:
+                if kind == _SO_TIMESTAMPNS:
+                    seconds, nanoseconds = _TIMESPEC.unpack(payload)
+                    arrived = seconds * 1_000_000_000 + nanoseconds - self._offset_ns
+                    if arrived <= stamp:  # else the wall clock was stepped: trust our own
+                        return data, arrived, True
+            return data, stamp, False
+
+    def _start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """TLS over memory buffers, so that encrypted reads keep their kernel stamps."""
+        self._tls_in, self._tls_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(self._tls_in, self._tls_out, server_hostname=host)
+        while True:
+            try:
+                tls.do_handshake()
+                wants_more = False
+            except ssl.SSLWantReadError:
+                wants_more = True
+            except ssl.SSLError as error:
+                raise TransportError("tls", str(error)) from error
+            self.send(self._tls_out.read())
+            if not wants_more:
+                break
+            data, _, _ = self._receive_raw()
+            if not data:
+                raise TransportError("tls", "the peer closed during the handshake")
+            self._tls_in.write(data)
+        self._tls = tls
+
+
+class ConnectionPool:
+    """Idle connections of one target, newest first; a checked one, or a new one, for whoever asks."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._idle: deque[Connection] = deque()
+
+    def take(self) -> Connection:
+        """A live idle connection (`uses` > 0) or a fresh one (`uses` == 0); raises `TransportError`."""
+        oldest = now_ns() - int(self.target.idle_limit_s * 1e9)
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.idle_since_ns >= oldest and connection.is_quiet():
+                return connection
+            connection.close()
+        return Connection.open(self.target)
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose response ended cleanly for the next request."""
+        connection.uses += 1
+        connection.idle_since_ns = now_ns()
+        self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close what is idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def kernel_stamps_work() -> bool:
+    """True when this platform stamps received TCP segments; tried once on a loopback connection."""
+    if sys.platform != "linux":
+        return False
+    with _SocketType() as listener, _SocketType() as client:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        client.setsockopt(_socket_names.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        client.connect(listener.getsockname())
+        peer, _ = listener.accept()
+        with peer:
+            peer.send(b"x")
+            _, control, _, _ = client.recvmsg(1, _CONTROL_BYTES)
+    return any(kind == _SO_TIMESTAMPNS for _, kind, _ in control)
+
+
+def _wait(fileno: int, events: int) -> None:
+    watcher = gevent.get_hub().loop.io(fileno, events)
+    try:
+        gevent.get_hub().wait(watcher)
+    finally:
+        watcher.close()
+
+
+def _reset(error: OSError) -> TransportError:
+    kind = "reset" if error.errno in _RESET else "connection_failed"
+    return TransportError(kind, os.strerror(error.errno) if error.errno else str(error))
+
+
+def _connect_any(target: Target) -> Connection:
+    """Try each address the name has, in the resolver's order; the last failure speaks for all."""
+    try:
+        found = gsocket.getaddrinfo(target.host, target.port, 0, _socket_names.SOCK_STREAM)
+    except OSError as error:
+        raise TransportError("dns", f"{target.host}: {error}") from error
+    failure = TransportError("dns", f"{target.host}: the name has no address")
+    for family, kind, protocol, _, address in found:
+        sock = _SocketType(family, kind, protocol)
+        try:
+            _connect_one(sock, address, target.kernel_stamps)
+            return Connection(sock)
+        except OSError as error:
+            sock.close()
+            name = "connect_refused" if error.errno == errno.ECONNREFUSED else "connect_failed"
+            failure = TransportError(name, f"{address[0]}:{address[1]}: {error}")
+        except BaseException:
+            sock.close()
+            raise
+    raise failure
+
+
+def _connect_one(sock: Any, address: Any, kernel_stamps: bool) -> None:
+    sock.setblocking(False)
+    sock.setsockopt(_socket_names.IPPROTO_TCP, _socket_names.TCP_NODELAY, 1)
+    if kernel_stamps and sys.platform == "linux":
+        sock.setsockopt(_socket_names.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    code = sock.connect_ex(address)
+    if code == errno.EINPROGRESS:
+        _wait(sock.fileno(), _WRITE)
+        code = sock.getsockopt(_socket_names.SOL_SOCKET, _socket_names.SO_ERROR)
+    if code:
+        raise OSError(code, os.strerror(code))

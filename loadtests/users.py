@@ -1,0 +1,171 @@
+"""Locust users that time streams truthfully. Import the class to run into a locustfile, or use ours.
+
+Locust spawns and stops them and shows their numbers live; what is measured and kept is in our own records,
+because Locust's response times are rounded and, for streams, stop at the headers.
+"""
+
+import itertools
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gevent
+from locust import User, task
+from locust.exception import StopUser
+from locust.runners import MasterRunner, WorkerRunner
+
+from loadtests.driver import Driver
+from loadtests.plan import Endpoint, read_plan
+from loadtests.records import RequestRecord
+
+EXIT_CRASHED = 70
+
+
+class RequestFailed(Exception):
+    """What Locust groups failures by: our error kind and the server's type, never the message."""
+
+
+class LoadRun:
+    """Binds one `Driver` to a Locust environment; the locustfile makes it, users find it as `environment.load_run`."""
+
+    def __init__(self, environment: Any, plan_path: Path, folder: Path) -> None:
+        self.plan = read_plan(plan_path)
+        self.slots = itertools.count()
+        self._environment = environment
+        self._folder = folder
+        self._driver: Driver | None = None
+        self._users = 0
+        self._begun = False
+
+    @property
+    def driver(self) -> Driver:
+        """The driver of this process, made on first use, when Locust has told a worker its number."""
+        if self._driver is None:
+            runner = self._environment.runner
+            worker = max(int(getattr(runner, "worker_index", 0) or 0), 0)
+            self._driver = Driver(self.plan, self._folder, self._tell_locust, worker, self.plan.processes)
+        return self._driver
+
+    def spawned(self) -> None:
+        """All users are there: start the clock, in every process that has users (a master has none)."""
+        if not self._begun and not self._is_master:
+            self._begun = True
+            gevent.spawn(self.driver.begin)
+
+    def listen_for_workers(self) -> None:
+        """On a master: quit when every worker has reported that it is done."""
+        if not self._is_master:
+            return
+        done: set[int] = set()
+
+        def worker_done(environment: Any, msg: Any, **_: Any) -> None:
+            done.add(msg.data["worker"])
+            if len(done) == self.plan.processes:
+                environment.runner.quit()
+
+        self._environment.runner.register_message("load_done", worker_done)
+
+    @property
+    def _is_master(self) -> bool:
+        return isinstance(self._environment.runner, MasterRunner)
+
+    def user_came(self) -> int:
+        """Count a user in; returns its slot."""
+        self._users += 1
+        return next(self.slots)
+
+    def user_left(self) -> None:
+        """Count a user out; after the last one the run drains and this process reports that it is done."""
+        self._users -= 1
+        if self._users == 0 and not self.driver.closing:
+            gevent.spawn(self._conclude)
+
+    def finish(self) -> None:
+        """Cut what is under way and close the files; at once. A driver that crashed makes the exit code 70."""
+        if self._driver is not None:
+            self._driver.finish()
+            if self._driver.crashed:
+                self._environment.process_exit_code = EXIT_CRASHED
+
+    def _conclude(self) -> None:
+        self.driver.drain()
+        self.driver.finish()
+        runner = self._environment.runner
+        if isinstance(runner, WorkerRunner):
+            runner.send_message("load_done", {"worker": runner.worker_index})
+        else:
+            runner.quit()
+
+    def _tell_locust(self, record: RequestRecord) -> None:
+        fire = self._environment.events.request.fire
+        failed = RequestFailed(record.error_name) if record.outcome == "error" else None
+        if record.outcome == "unfinished":
+            return
+        start = record.scheduled_s if record.sent_s is None else record.sent_s
+        context = {"tenant": record.tenant, "lane": record.lane, "trace_id": record.trace_id}
+        name = "aborted" if record.outcome == "aborted" else "total"
+        fire(
+            request_type=record.endpoint,
+            name=name,
+            response_time=(record.end_s - start) * 1e3,
+            response_length=record.bytes_in,
+            exception=failed,
+            context=context,
+        )
+        if failed is None and record.ttft_s is not None:
+            fire(
+                request_type=record.endpoint,
+                name="time to first token",
+                response_time=record.ttft_s * 1e3,
+                response_length=0,
+                exception=None,
+                context=context,
+            )
+
+
+class InferenceUser(User):
+    """A user of the plan's mix. Arrival decides how it behaves: one client of a closed loop, or the whole open loop."""
+
+    abstract = True
+    endpoint: ClassVar[Endpoint | None] = None
+
+    @task
+    def follow_the_plan(self) -> None:
+        """Send requests until the plan is over, then stop."""
+        run: LoadRun = self.environment.load_run
+        slot = run.user_came()
+        try:
+            if run.plan.arrival.kind == "closed":
+                run.driver.run_closed(slot, self.endpoint)
+            elif slot == 0:
+                run.driver.run_open(self.endpoint)
+        finally:
+            run.user_left()
+        raise StopUser
+
+
+class MixUser(InferenceUser):
+    """Requests by the plan's mix of endpoints."""
+
+
+class ChatUser(InferenceUser):
+    """Chat completions only."""
+
+    endpoint = "chat"
+
+
+class CompletionUser(InferenceUser):
+    """Completions only."""
+
+    endpoint = "completions"
+
+
+class EmbeddingUser(InferenceUser):
+    """Embeddings only."""
+
+    endpoint = "embeddings"
+
+
+class RagUser(InferenceUser):
+    """Questions to a RAG service only."""
+
+    endpoint = "rag"
