@@ -164,7 +164,14 @@ async def _read_stream(
     if not stream.finished:
         return Outcome("malformed", 200, detail="the stream broke off: no finish_reason and no [DONE]")
     first = stream.first_token_at
-    return Outcome("ok", 200, clock() - started, None if first is None else first - started)
+    return Outcome(
+        "ok",
+        200,
+        clock() - started,
+        None if first is None else first - started,
+        prompt_tokens=stream.prompt_tokens,
+        generation_tokens=stream.tokens,
+    )
 
 
 async def _http_failure(response: aiohttp.ClientResponse) -> Outcome:

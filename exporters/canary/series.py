@@ -35,6 +35,7 @@ FIRST_TOKEN_BOUNDS_SECONDS = LATENCY_BOUNDS_SECONDS["time_to_first_token"]
 class Outcome:
     """One request as its client saw it; times in seconds, `detail` is for the log.
 
+    Tokens are the server's own count, None where it gave none.
     `code`: the status of the completion's answer, None where the engine never answered that request
     (and so did not count it either): rules subtract what the canary caused by it.
     """
@@ -43,6 +44,8 @@ class Outcome:
     code: int | None = None
     duration_seconds: float | None = None
     first_token_seconds: float | None = None
+    prompt_tokens: int | None = None
+    generation_tokens: int | None = None
     detail: str = ""
 
     @property
@@ -89,6 +92,8 @@ class Record:
     requests: dict[tuple[Result, str], int] = field(default_factory=_zeros)
     durations: Histogram = field(default_factory=_durations)
     first_tokens: Histogram = field(default_factory=_first_tokens)
+    prompt_tokens: int = 0
+    generation_tokens: int = 0
     last_attempt: float | None = None
     last_success: float | None = None
     success: bool | None = None
@@ -107,6 +112,8 @@ class Record:
         self.last_success = at
         if outcome.duration_seconds is not None:
             self.durations.observe(outcome.duration_seconds)
+        self.prompt_tokens += outcome.prompt_tokens or 0
+        self.generation_tokens += outcome.generation_tokens or 0
         if outcome.first_token_seconds is not None:
             self.first_tokens.observe(outcome.first_token_seconds)
 
@@ -114,6 +121,7 @@ class Record:
         """Take the model's name; another model than before begins new counters."""
         if self.model is not None and self.model != model:
             self.requests, self.durations, self.first_tokens = _zeros(), _durations(), _first_tokens()
+            self.prompt_tokens = self.generation_tokens = 0
         self.model = model
 
     def series_labels(self) -> dict[str, str]:
@@ -121,6 +129,19 @@ class Record:
         known = {"model": self.model} if self.model else {}
         return known | self.labels
 
+
+_TOKENS = (
+    (
+        names.PROMPT_TOKENS,
+        "prompt_tokens",
+        "Prompt tokens that successful canary requests caused, by the server's usage.",
+    ),
+    (
+        names.GENERATION_TOKENS,
+        "generation_tokens",
+        "Tokens that successful canary requests caused, by the server's usage.",
+    ),
+)
 
 _GAUGES = (
     (
@@ -154,6 +175,11 @@ class CanaryCollector(Collector):
             "Time from sending a canary request to its first token, of successful ones.",
             ((record.first_tokens, labels) for record, labels in records),
         )
+        for name, attribute, documentation in _TOKENS:
+            family = Metric(name.removesuffix("_total"), documentation, "counter")
+            for record, labels in records:
+                family.add_sample(name, labels, float(getattr(record, attribute)))
+            yield family
         for name, attribute, documentation in _GAUGES:
             family = Metric(name, documentation, "gauge")
             for record, labels in records:

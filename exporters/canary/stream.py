@@ -14,7 +14,7 @@ class TokenStream:
     """Follow one streamed completion; feed it reads as they come, cut anywhere.
 
     `first_token_at`: seconds on the caller's clock, None until text (or a finished choice) was seen.
-    `tokens`: completion tokens by the server's own usage, None while it has told none.
+    `tokens`, `prompt_tokens`: by the server's own usage, None while it has told none.
     """
 
     def __init__(self) -> None:
@@ -23,6 +23,7 @@ class TokenStream:
         self.finished = False
         self.error: str | None = None
         self.tokens: int | None = None
+        self.prompt_tokens: int | None = None
         self._pending = b""
         self._event: list[bytes] = []
         self._event_type = b""
@@ -84,6 +85,8 @@ class TokenStream:
         usage = chunk.get("usage")
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
             self.tokens = usage["completion_tokens"]
+            if isinstance(usage.get("prompt_tokens"), int):
+                self.prompt_tokens = usage["prompt_tokens"]
 
     def _take_choices(self, chunk: dict[str, Any], now: float) -> None:
         choices = chunk.get("choices")

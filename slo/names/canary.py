@@ -3,6 +3,8 @@
 REQUESTS = "llm_canary_requests_total"
 REQUEST_DURATION = "llm_canary_request_duration_seconds"
 TIME_TO_FIRST_TOKEN = "llm_canary_time_to_first_token_seconds"
+PROMPT_TOKENS = "llm_canary_prompt_tokens_total"
+GENERATION_TOKENS = "llm_canary_generation_tokens_total"
 LAST_SUCCESS = "llm_canary_last_success_timestamp_seconds"
 LAST_ATTEMPT = "llm_canary_last_attempt_timestamp_seconds"
 SUCCESS = "llm_canary_success"

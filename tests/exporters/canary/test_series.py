@@ -121,7 +121,22 @@ def test_families_are_not_repeated_for_a_second_target() -> None:
     registry.register(CanaryCollector(lambda: {TARGET: new_record(), Target("e:2"): other}))
     lines = generate_latest(registry).decode().splitlines()
     types = [line for line in lines if line.startswith("# TYPE")]
-    assert len(types) == len(set(types)) == 8
+    assert len(types) == len(set(types)) == 10
     assert registry.get_sample_value(
         "llm_canary_in_flight", {"instance": "e:2", "zone": "b"}
     ) == pytest.approx(0)
+
+
+def test_tokens_are_the_servers_own_count() -> None:
+    """3 + 3 prompt tokens and 1 + 1 generated; a failure and an answer without usage add none."""
+    record = new_record()
+    for outcome in (
+        Outcome("ok", 200, 0.1, 0.1, prompt_tokens=3, generation_tokens=1),
+        Outcome("http", 500),
+        Outcome("ok", 200, 0.1, 0.1),
+        Outcome("ok", 200, 0.1, 0.1, prompt_tokens=3, generation_tokens=1),
+    ):
+        record.observe(outcome, at=1.0)
+    registry = exposed(record)
+    assert registry.get_sample_value("llm_canary_prompt_tokens_total", BASE) == 6
+    assert registry.get_sample_value("llm_canary_generation_tokens_total", BASE) == 2
