@@ -70,11 +70,16 @@ def parse_labels(text: bytes) -> dict[bytes, bytes]:
         if at < len(text) and text[at : at + 1] != b",":
             raise LineError("no comma between two labels")
         at += 1
+    check_utf8(text)
+    return labels
+
+
+def check_utf8(text: bytes) -> None:
+    """Raises LineError for a label text that Prometheus would refuse the whole scrape for."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
         raise LineError("a label value that is not UTF-8") from error
-    return labels
 
 
 def parse_number(text: bytes) -> float:

@@ -1,6 +1,7 @@
 """The canonical families: name (from slo.names.engine), type and help, in the order of the answer."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from slo.names import engine as names
@@ -14,6 +15,7 @@ class Family:
     kind: Literal["counter", "gauge", "histogram"]
     help: str
 
+    @cached_property
     def header(self) -> bytes:
         """The HELP and TYPE lines."""
         return f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n".encode()

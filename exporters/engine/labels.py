@@ -15,6 +15,7 @@ Labels = Mapping[bytes, bytes]
 FOREIGN = b""  # what a label text of somebody else's metrics becomes: the line is passed over
 _MODEL = names.LABEL_MODEL.encode()
 _DP_RANK = names.LABEL_DP_RANK.encode()
+_MAX_TEXT_BYTES = 8192
 _ENTRY_OVERHEAD_BYTES = 200  # two bytes objects and a dict slot, rounded up
 
 
@@ -70,11 +71,13 @@ class LabelCache:
         known = table.get(text)
         if known is not None:
             return known
+        if len(text) > _MAX_TEXT_BYTES:
+            raise LineError(f"labels of more than {_MAX_TEXT_BYTES} bytes")
         made = self._make(rule, reader, parse_labels(text))
         cost = len(text) + len(made) + _ENTRY_OVERHEAD_BYTES
         if self.entries >= self._max_entries or self.bytes + cost > self._max_bytes:
             self._clear()
-        if text and cost <= self._max_bytes:  # the quick path reads an empty text as "look closer"
+        if text:  # the quick path reads an empty text as "look closer"
             table[text] = made
             self.entries += 1
             self.bytes += cost

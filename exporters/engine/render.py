@@ -36,7 +36,7 @@ def render_reading(reading: Reading, version: EngineVersion) -> bytes:
     """The engine's families: one HELP and TYPE each, samples grouped, values as the engine wrote them."""
     pieces: list[bytes] = []
     for block in reading.blocks:
-        pieces.append(_header(block.family))
+        pieces.append(block.family.header)
         for suffix, samples in block.parts:
             start = _start(block.family.name + suffix)
             pieces.append(start)
@@ -77,16 +77,11 @@ def render_probe(stats: ProbeStats, reading: Reading | None, failure: ProbeError
 
 def _gauge(family: Family, samples: Iterable[tuple[str, float]]) -> bytes:
     lines = [f"{family.name}{labels} {value}\n" for labels, value in samples]
-    return _header(family) + "".join(lines).encode()
+    return family.header + "".join(lines).encode()
 
 
 def _text(labels: list[tuple[str, str]]) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels) + "}"
-
-
-@cache
-def _header(family: Family) -> bytes:
-    return family.header()
 
 
 @cache

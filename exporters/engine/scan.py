@@ -7,9 +7,10 @@ the quick path; what comes out is checked by `settle` before anybody uses it.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import methodcaller
 
 from exporters.engine.adapter import Samples
-from exporters.engine.exposition import LineError, parse_number, split_sample
+from exporters.engine.exposition import LineError, check_utf8, parse_number, split_sample
 from exporters.engine.labels import FOREIGN, LabelCache
 from exporters.engine.probe_error import ProbeError
 from exporters.engine.sourcetable import Slot, SourceTable
@@ -49,21 +50,21 @@ def scan(lines: Iterable[bytes], table: SourceTable, cache: LabelCache) -> Scan:
     samples = result.samples
     tables = [cache.table(table.adapter.name, slot.rule) for slot in table.slots]
     index = table.index.get
-    for line in lines:
+    for line in filter(methodcaller("startswith", table.starts), lines):
         name, brace, rest = line.partition(b"{")
         at = index(name)
         if at is None:
-            if brace or line[:1] in b"#":
-                continue
-            at = index(line.partition(b" ")[0])
+            at = None if brace else index(line.partition(b" ")[0])
             if at is None:
                 continue
         elif at < count:
             text, _, value = rest.rpartition(b"} ")
             labels = tables[at].get(text)
             if labels:
-                if samples[at].setdefault(labels, value) is not value:
+                if labels in samples[at]:
                     result.copies.append((at, labels, value))
+                else:
+                    samples[at][labels] = value
                 continue
             if labels == FOREIGN:
                 continue
@@ -76,6 +77,7 @@ def _look_closer(line: bytes, at: int, table: SourceTable, cache: LabelCache, re
         _, text, value = split_sample(line)
         if at >= len(table.slots):
             parse_number(value)
+            check_utf8(text)
             result.infos[at - len(table.slots)][text] = value
             return
         labels = cache.resolve(table.adapter.name, table.slots[at].rule, table.adapter.reader, text)
@@ -84,30 +86,36 @@ def _look_closer(line: bytes, at: int, table: SourceTable, cache: LabelCache, re
         return
     if labels == FOREIGN:
         return
-    if result.samples[at].setdefault(labels, value) is not value:
+    if labels in result.samples[at]:
         result.copies.append((at, labels, value))
+    else:
+        result.samples[at][labels] = value
 
 
 def settle(result: Scan, table: SourceTable) -> None:
     """Check every value, leave out gauges that say nothing, merge copies; raises ProbeError."""
-    for at, slot in enumerate(table.slots):
-        if result.samples[at]:
-            _check_values(result, at, slot)
+    if not _all_plain(result.samples):
+        for at, slot in enumerate(table.slots):
+            if result.samples[at]:
+                _check_values(result, at, slot)
     for at, labels, text in result.copies:
         _merge(result, at, table.slots[at], labels, text)
 
 
-def _check_values(result: Scan, at: int, slot: Slot) -> None:
-    samples = result.samples[at]
+def _all_plain(samples: list[Samples]) -> bool:
+    """Whether every value is a finite number of the usual spelling, none negative: nothing to mend."""
+    values = [value for slot in samples for value in slot.values()]
+    if b"".join(values).translate(None, _PLAIN_NUMBER):
+        return False
     try:
-        numbers = list(map(float, samples.values()))
-        odd = b"".join(samples.values()).translate(None, _PLAIN_NUMBER) != b""
+        return not values or (min(numbers := list(map(float, values))) >= 0 and max(numbers) < math.inf)
     except ValueError:
-        odd = True
-    if odd:
-        result.samples[at] = samples = dict(_readable(result, at, slot, samples))
-        numbers = list(map(float, samples.values()))
-    if slot.cumulative and numbers and min(numbers) < 0:
+        return False
+
+
+def _check_values(result: Scan, at: int, slot: Slot) -> None:
+    samples = result.samples[at] = dict(_readable(result, at, slot, result.samples[at]))
+    if slot.cumulative and any(float(value) < 0 for value in samples.values()):
         raise ProbeError(names.REASON_MALFORMED, f"{slot.sample} holds a negative count")
 
 

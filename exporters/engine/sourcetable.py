@@ -24,12 +24,18 @@ class Slot:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """Slots in the order of the adapter's metrics; `infos` follow them in the index."""
+    """Slots in the order of the adapter's metrics; infos follow them in the index.
+
+    `cores` are the slots whose labels are just model and rank: they tell which engine cores there are.
+    `starts`: a line that starts with none of these is none of ours.
+    """
 
     adapter: Adapter
     prefix: str
     slots: tuple[Slot, ...]
     index: dict[bytes, int]
+    cores: tuple[int, ...]
+    starts: tuple[bytes, ...]
 
 
 def _bucket_rule(rule: LabelRule) -> LabelRule:
@@ -62,4 +68,6 @@ def compile_table(adapter: Adapter, prefix: str) -> SourceTable:
         raise ValueError(f"adapter {adapter.name}: two sources read one name; keep one of them")
     for at, info in enumerate(adapter.infos, start=len(slots)):
         index[(prefix + info).encode()] = at
-    return SourceTable(adapter, prefix, slots, index)
+    cores = tuple(at for at, slot in enumerate(slots) if slot.rule.ranked and not slot.rule.keep)
+    bare = {slot.sample.encode() for slot in slots if not slot.source.prefixed}
+    return SourceTable(adapter, prefix, slots, index, cores, (prefix.encode(), *sorted(bare)))

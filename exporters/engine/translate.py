@@ -5,7 +5,7 @@ for one over the limits, ProbeError(no_engine_metrics) for one without a sample 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import methodcaller
 
@@ -45,13 +45,11 @@ class Reading:
     parse_errors: int
 
 
-def spellings(body: bytes, adapter: Adapter) -> list[str]:
+def spellings(body: bytes, adapter: Adapter) -> Iterator[str]:
     """The adapter's prefixes that sample lines of the page start with, likeliest first."""
-    return [
-        prefix
-        for prefix in adapter.prefixes
-        if body.startswith(prefix.encode()) or b"\n" + prefix.encode() in body
-    ]
+    for prefix in adapter.prefixes:
+        if body.startswith(prefix.encode()) or b"\n" + prefix.encode() in body:
+            yield prefix
 
 
 def translate(
@@ -105,14 +103,13 @@ def _reading(found: Scan, table: SourceTable, version: str, max_series: int) -> 
     infos = dict(zip(adapter.infos, found.infos, strict=True))
     draft = Draft(_chosen(found, table), infos, version, parse_errors=found.parse_errors)
     adapter.derive(draft)
-    cores, model = _who(draft)
-    blocks = [
-        Block(metric.family, tuple(_with_model(draft.chosen[metric.family.name][1], model)))
-        for metric in adapter.metrics
-        if metric.family.name in draft.chosen
+    cores, model = _who(found, table)
+    made = [
+        (m.family, draft.chosen[m.family.name][1]) for m in adapter.metrics if m.family.name in draft.chosen
     ]
-    blocks += [Block(family, tuple(_with_model({"": samples}, model))) for family, samples in draft.extra]
-    blocks.append(Block(families.UP, tuple(_with_model({"": dict.fromkeys(cores, b"1")}, model))))
+    made += [(family, {"": samples}) for family, samples in draft.extra]
+    made.append((families.UP, {"": dict.fromkeys(cores, b"1")}))
+    blocks = [_block(family, parts, model) for family, parts in made]
     series = sum(len(samples) for block in blocks for _, samples in block.parts)
     if series > max_series:
         raise ProbeError(names.REASON_TOO_LARGE, f"{series} series, max_series is {max_series}")
@@ -122,7 +119,7 @@ def _reading(found: Scan, table: SourceTable, version: str, max_series: int) -> 
 def _chosen(found: Scan, table: SourceTable) -> dict[str, tuple[str, dict[str, Samples]]]:
     """For each canonical family the first source with samples; a histogram with a hole is left out."""
     chosen: dict[str, tuple[str, dict[str, Samples]]] = {}
-    damaged: set[str] = set()
+    damaged: set[tuple[str, str]] = set()
     for at, slot in enumerate(table.slots):
         name = slot.metric.family.name
         source, parts = chosen.get(name, (slot.source.name, {}))
@@ -130,9 +127,10 @@ def _chosen(found: Scan, table: SourceTable) -> dict[str, tuple[str, dict[str, S
             parts[slot.suffix] = found.samples[at]
             chosen[name] = (source, parts)
         if at in found.damaged and slot.suffix:
-            damaged.add(name)
-    for name in damaged:
-        chosen.pop(name, None)
+            damaged.add((name, slot.source.name))
+    for name, source in damaged:
+        if name in chosen and chosen[name][0] == source:
+            del chosen[name]
     for name, (source, parts) in chosen.items():
         if "" not in parts:
             wrong = histogram.fault(parts.get("_bucket", {}), parts.get("_sum", {}), parts.get("_count", {}))
@@ -141,28 +139,32 @@ def _chosen(found: Scan, table: SourceTable) -> dict[str, tuple[str, dict[str, S
     return chosen
 
 
-def _who(draft: Draft) -> tuple[list[bytes], bytes | None]:
+def _who(found: Scan, table: SourceTable) -> tuple[list[bytes], bytes | None]:
     """The label texts of the engine cores seen, and the model if there is exactly one."""
     texts: set[bytes] = set()
-    for _, parts in draft.chosen.values():
-        for suffix, samples in parts.items():
-            if suffix != "_bucket":
-                texts.update(samples)
+    for at in table.cores:
+        texts.update(found.samples[at])
+    if not texts:  # a page with nothing but families that carry labels of their own
+        for samples in found.samples:
+            texts.update(samples)
     cores = {core[1] for text in texts if (core := _CORE.match(text))}
     models = {model[1] for text in texts if (model := _MODEL.match(text))}
     return [core + b"} " for core in sorted(cores)], models.pop() if len(models) == 1 else None
 
 
-def _with_model(parts: dict[str, Samples], model: bytes | None) -> Iterable[tuple[str, Samples]]:
+def _block(family: Family, parts: dict[str, Samples], model: bytes | None) -> Block:
     """Name the only model on samples that the engine left without one (its HTTP counters, its infos)."""
-    for suffix, samples in parts.items():
-        if model is None or all(map(_HAS_MODEL, samples)):
-            yield suffix, samples
-            continue
-        named: Samples = {}
-        for labels, value in samples.items():
-            if not labels.startswith(_MODEL_START):
-                comma = b"" if labels.startswith(b"}") else b","
-                labels = b'%b%b"%b%b' % (_MODEL_START, model, comma, labels)
-            named[labels] = value
-        yield suffix, named
+    # a histogram that passed its check has the same series in its buckets as in its counts
+    if model is None or all(map(_HAS_MODEL, parts.get("_count") or parts[""])):
+        return Block(family, tuple(parts.items()))
+    return Block(family, tuple((suffix, _named(samples, model)) for suffix, samples in parts.items()))
+
+
+def _named(samples: Samples, model: bytes) -> Samples:
+    named: Samples = {}
+    for labels, value in samples.items():
+        if not labels.startswith(_MODEL_START):
+            comma = b"" if labels.startswith(b"}") else b","
+            labels = b'%b%b"%b%b' % (_MODEL_START, model, comma, labels)
+        named[labels] = value
+    return named

@@ -29,6 +29,7 @@ _CACHE_INFO = "cache_config_info"
 _LORA_INFO = "lora_requests_info"
 _TOKENS_SINCE = (0, 9)  # V1 counted prefix-cache lookups in blocks before this version
 _SUM_OF_TIMESTAMPS = 3e9  # later than any clock of ours: several processes' times added up
+_DIGITS = 15  # more is no count of tokens or blocks
 _ALL_SOURCES = b"unspecified"  # versions that count cached tokens without saying where they lay
 
 
@@ -189,18 +190,21 @@ def _adapters(labels: Labels, name: bytes) -> Iterator[bytes]:
     return (adapter for adapter in labels.get(name, b"").split(b",") if adapter)
 
 
+def _info_value(text: bytes, label: bytes) -> bytes | None:
+    """The value of a label in the text of an info sample (some 40 labels: too many to parse each time)."""
+    _, found, rest = (b"," + text).partition(b',%b="' % label)
+    value = rest.partition(b'"')[0]
+    return None if not found or b"\\" in value else value
+
+
 def _info_number(text: bytes, label: bytes) -> int | None:
-    found = re.search(rb'(?:^|,)%b="(\d{1,15})"' % label, text)
-    return int(found[1]) if found else None
+    value = _info_value(text, label)
+    return int(value) if value is not None and value.isdigit() and len(value) <= _DIGITS else None
 
 
 def _info_rank(text: bytes) -> bytes:
-    pairs = {
-        label: found[1]
-        for label in (b"engine", b"ReplicaId")
-        if (found := re.search(rb'(?:^|,)%b="((?:[^"\\]|\\[\\n"])*)"' % label, text))
-    }
-    return _rank(pairs)
+    labels = {label: value for label in (b"engine", b"ReplicaId") if (value := _info_value(text, label))}
+    return _rank(labels)
 
 
 ADAPTER = Adapter(

@@ -74,6 +74,7 @@ PROBE_PARSE_ERRORS: Final = "llm_probe_parse_errors"
 PROBE_HTTP_STATUS: Final = "llm_probe_http_status_code"  # absent when no HTTP answer came
 
 # Why a probe failed (label `reason` of PROBE_FAILURE).
+REASON_CREDENTIALS: Final = "credentials"  # the module's token, CA or key file cannot be read
 REASON_DNS: Final = "dns"  # the target's name does not resolve
 REASON_REFUSED: Final = "refused"  # nothing listens there
 REASON_UNREACHABLE: Final = "unreachable"  # no route, or the connection broke before an answer
@@ -84,6 +85,7 @@ REASON_TOO_LARGE: Final = "too_large"  # more bytes or series than the module al
 REASON_MALFORMED: Final = "malformed"  # cut off, contradictory or unreadable
 REASON_NO_ENGINE_METRICS: Final = "no_engine_metrics"  # a 200 without one sample of a known engine
 PROBE_REASONS: Final = (
+    REASON_CREDENTIALS,
     REASON_DNS,
     REASON_REFUSED,
     REASON_UNREACHABLE,
