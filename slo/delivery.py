@@ -50,8 +50,16 @@ class Stage(Strict):
     requests_per_second: float = Field(gt=0)
 
 
+class LoadClient(Strict):
+    """Above these (share of one core; P99 event-loop lag) the load client measures itself, not the server."""
+
+    max_cpu_ratio: OpenRatio
+    max_lag_seconds: float = Field(gt=0)
+
+
 class Load(Strict):
     stages: tuple[Stage, ...] = Field(min_length=1)
+    client: LoadClient
 
 
 class Gate(Strict):
