@@ -4,12 +4,13 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from ssl import SSLContext
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
 import aiohttp
 
+from exporters.canary.access import Access, NotAsked
 from exporters.canary.series import Outcome
 from exporters.canary.stream import Malformed, TokenStream
 
@@ -23,15 +24,6 @@ _PATHS: dict[Api, str] = {"completions": "/v1/completions", "chat": "/v1/chat/co
 _MODELS_PATH = "/v1/models"
 _MAX_BODY_BYTES = 1 << 20
 _DETAIL_BYTES = 300
-
-
-@dataclass(frozen=True)
-class Access:
-    """How to reach one engine: base URL without final slash, headers (a token, say), TLS context."""
-
-    base_url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    ssl: SSLContext | bool = True
 
 
 class _Failed(Exception):
@@ -51,14 +43,21 @@ class Asker:
         access: Callable[[], Awaitable[Access]],
         timeout_seconds: float,
         api: Api = "completions",
+        aliases: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """*access* is asked before each request and raises PermissionError where the target is not allowed."""
+        """*access* is asked before each request and raises NotAsked where the target may not be."""
         self.model: str | None = None
         self._session = session
         self._access = access
         self._timeout_seconds = timeout_seconds
         self._api = api
+        self._aliases = aliases
         self._status: int | None = None
+
+    @property
+    def published_model(self) -> str | None:
+        """The model's name on our series: what the configuration publishes for the engine's spelling."""
+        return None if self.model is None else self._aliases.get(self.model, self.model)
 
     async def ask(self) -> Outcome:
         """Send one request, finding the model first where it is not known, all within the timeout."""
@@ -71,7 +70,7 @@ class Asker:
             return Outcome("timeout", self._status, detail=f"{seen} within {self._timeout_seconds:g} s")
         except _Failed as failed:
             return failed.outcome
-        except (PermissionError, aiohttp.ClientConnectionError) as error:
+        except (NotAsked, aiohttp.ClientConnectionError) as error:
             self.model = None
             return Outcome("refused", detail=str(error) or type(error).__name__)
         except aiohttp.ClientError as error:
@@ -93,7 +92,8 @@ class Asker:
         async with self._session.get(
             access.base_url + _MODELS_PATH,
             headers={**access.headers, MARK_HEADER: "1"},
-            ssl=access.ssl,
+            ssl=access.tls,
+            server_hostname=access.server_name,
             allow_redirects=False,
         ) as response:
             if response.status != 200:
@@ -120,7 +120,8 @@ class Asker:
             access.base_url + _PATHS[self._api],
             json=_body(self._api, model),
             headers={**access.headers, MARK_HEADER: "1", "X-Request-Id": f"{MARK}-{uuid.uuid4().hex}"},
-            ssl=access.ssl,
+            ssl=access.tls,
+            server_hostname=access.server_name,
             allow_redirects=False,
         ) as response:
             if response.status != 200:

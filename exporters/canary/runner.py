@@ -64,8 +64,8 @@ async def watch_target(
         finally:
             record.in_flight = 0
         ended = clock.monotonic()
-        if asker.model is not None:
-            record.serve_model(asker.model)
+        if asker.published_model is not None:
+            record.serve_model(asker.published_model)
         before = record.success
         record.observe(outcome, clock.unix())
         record.backoff_seconds = schedule.backoff_seconds(record.failures_in_a_row)

@@ -7,7 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from exporters.canary.request import Access, Asker
+from exporters.canary.access import Access, NotAsked
+from exporters.canary.request import Asker
 
 END = "data: [DONE]\n\n"
 TOKEN = 'data: {"choices":[{"index":0,"text":" a","finish_reason":"length"}]}\n\n'
@@ -190,7 +191,7 @@ async def test_a_target_that_is_not_allowed_is_not_asked() -> None:
     """The allow-list speaks before any connection; the refusal is counted."""
 
     async def access() -> Access:
-        raise PermissionError("target 'x' is not allowed")
+        raise NotAsked("target 'x' is not allowed")
 
     async with aiohttp.ClientSession() as session:
         outcome = await Asker(session, access, 1.0).ask()
@@ -236,3 +237,13 @@ async def test_a_404_that_is_not_about_the_model_stays_one(
     engine.status = 404
     assert (await asker.ask()).key == ("http", "404")
     assert (engine.model_asks, len(engine.seen)) == (2, 2)
+
+
+async def test_a_model_is_published_under_the_name_that_the_configuration_gives(
+    start_engine: Callable[[], Awaitable[Any]], make_asker: MakeAsker
+) -> None:
+    """The engine is asked by its own spelling; series carry the published one."""
+    engine = await start_engine()
+    asker = make_asker(engine.address, aliases={"tiny": "chat"})
+    assert (await asker.ask()).result == "ok"
+    assert (asker.model, asker.published_model) == ("tiny", "chat")

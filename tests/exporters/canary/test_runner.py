@@ -11,7 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from exporters.canary.request import Access, Asker
+from exporters.canary.access import Access
+from exporters.canary.request import Asker
 from exporters.canary.runner import Runner, watch_target
 from exporters.canary.schedule import Schedule
 from exporters.canary.series import Outcome, Record
@@ -42,7 +43,7 @@ class ScriptedAsker:
 
     def __init__(self, clock: HandClock, record: Record, script: list[tuple[str, float]]) -> None:
         self.clock, self.record, self.script = clock, record, script
-        self.model: str | None = "tiny"
+        self.published_model: str | None = "tiny"
         self.starts: list[float] = []
         self.backoffs: list[float] = []
 
@@ -162,8 +163,9 @@ async def test_targets_come_and_go_with_the_file(
     assert next(iter(runner.records.values())) is record
     write_targets(path, 3, (second.address, {"service": "b"}))
     await runner.follow_file()
+    await until(lambda: len(second.seen) >= 3)  # what was on its way to the first has arrived by then
     asked = len(first.seen)
-    await until(lambda: len(second.seen) >= 3)
+    await until(lambda: len(second.seen) >= 6)
     assert len(first.seen) == asked
     assert [r.labels["service"] for r in runner.records.values()] == ["b"]
     write_targets(path, 4)
