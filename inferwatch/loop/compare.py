@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from slo.names import engine
+from slo.names import canary, engine
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -83,15 +83,41 @@ def delta(before: Snapshot, after: Snapshot, name: str) -> float:
     return change
 
 
-def counts(before: Snapshot, after: Snapshot, truth: ClientTruth) -> list[Count]:
-    """Compare requests and tokens; all must match exactly in a phase with no abort, hang or kill."""
-    ttft = f"{engine.TIME_TO_FIRST_TOKEN_SECONDS}_count"
+@dataclass(frozen=True)
+class Point:
+    """Engine and canary at one quiet point."""
+
+    engine: Snapshot
+    canary: Snapshot
+
+
+def counts(before: Point, after: Point, truth: ClientTruth) -> list[Count]:
+    """
+    Compare requests and tokens, the canary's own left out; all must match in a phase with no abort or fault.
+
+    Raises ValueError when a canary request failed in between: what the engine counted of it is not known.
+    """
+    asked = delta(before.canary, after.canary, canary.REQUESTS)
+    ok = after.canary.total(canary.REQUESTS, result="ok") - before.canary.total(canary.REQUESTS, result="ok")
+    if asked != ok:
+        raise ValueError(
+            f"{asked - ok:.0f} canary requests failed between the points: nothing exact can be said"
+        )
+
+    def grown(name: str, canary_own: float) -> float:
+        return delta(before.engine, after.engine, name) - canary_own
+
+    canary_prompt = delta(before.canary, after.canary, canary.PROMPT_TOKENS)
+    canary_generated = delta(before.canary, after.canary, canary.GENERATION_TOKENS)
+    first_tokens = f"{engine.TIME_TO_FIRST_TOKEN_SECONDS}_count"
     return [
-        Count("requests finished", truth.finished, delta(before, after, engine.REQUESTS_TOTAL)),
-        Count("first tokens", len(truth.ttft_seconds), delta(before, after, ttft)),
-        Count("prompt tokens", truth.prompt_tokens, delta(before, after, engine.PROMPT_TOKENS_TOTAL)),
+        Count("requests finished", truth.finished, grown(engine.REQUESTS_TOTAL, ok)),
+        Count("first tokens", len(truth.ttft_seconds), grown(first_tokens, ok)),
+        Count("prompt tokens", truth.prompt_tokens, grown(engine.PROMPT_TOKENS_TOTAL, canary_prompt)),
         Count(
-            "generation tokens", truth.generation_tokens, delta(before, after, engine.GENERATION_TOKENS_TOTAL)
+            "generation tokens",
+            truth.generation_tokens,
+            grown(engine.GENERATION_TOKENS_TOTAL, canary_generated),
         ),
     ]
 

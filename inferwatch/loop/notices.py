@@ -1,10 +1,12 @@
 """The receiver's notifications.jsonl -> when which alert was delivered firing or resolved."""
 
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from inferwatch.stack import receiver
 
 
 @dataclass(frozen=True)
@@ -20,22 +22,13 @@ class Notice:
 
 def read(path: Path) -> list[Notice]:
     """Return all notices so far, oldest first; none when nothing was delivered yet."""
-    if not path.exists():
-        return []
-    return [
-        notice
-        for line in path.read_text(encoding="utf-8").splitlines()
-        for notice in _alerts(json.loads(line))
-    ]
+    return [notice for delivery in receiver.read(path) for notice in _alerts(delivery)]
 
 
-def _alerts(delivery: dict[str, object]) -> Iterator[Notice]:
-    received_at = float(str(delivery["received_at"]))
-    payload = delivery["payload"]
-    assert isinstance(payload, dict)
-    for alert in payload["alerts"]:
+def _alerts(delivery: dict[str, Any]) -> Iterator[Notice]:
+    for alert in delivery["alerts"]:
         yield Notice(
-            received_at,
+            delivery[receiver.RECEIVED_AT],
             alert["labels"]["alertname"],
             alert["status"],
             dict(alert["labels"]),
@@ -43,33 +36,24 @@ def _alerts(delivery: dict[str, object]) -> Iterator[Notice]:
         )
 
 
-def first(path: Path, alert: str, status: str, since: float) -> Notice | None:
-    """Return the first notice of that alert and status received at or after *since*."""
+def first(path: Path, names: tuple[str, ...], status: str, since: float) -> Notice | None:
+    """Return the first notice of these alerts and that status received at or after *since*."""
     return next(
-        (n for n in read(path) if n.alert == alert and n.status == status and n.received_at >= since),
+        (n for n in read(path) if n.alert in names and n.status == status and n.received_at >= since),
         None,
     )
 
 
-def wait_for(
-    path: Path,
-    alert: str,
-    status: str,
-    since: float,
-    timeout_seconds: float,
-    keep_alive: Callable[[], None] = lambda: None,
+def wait_for_any(
+    path: Path, names: tuple[str, ...], status: str, since: float, timeout_seconds: float
 ) -> Notice | None:
-    """Wait until the notice is there; None after the timeout.
-
-    *keep_alive* is called between looks, for what must go on meanwhile.
-    """
+    """Wait until one of these alerts was delivered; None after the timeout."""
     deadline = time.monotonic() + timeout_seconds
     while True:
-        if notice := first(path, alert, status, since):
+        if notice := first(path, names, status, since):
             return notice
         if time.monotonic() >= deadline:
             return None
-        keep_alive()
         time.sleep(0.2)
 
 

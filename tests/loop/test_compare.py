@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferwatch.loop.compare import ClientTruth, counts, nearest_rank, parse, quantile_pairs
+from inferwatch.loop.compare import ClientTruth, Point, counts, nearest_rank, parse, quantile_pairs
 
 
 def probe(finished: int, ttft: tuple[int, int, int], prompt: int, generated: int) -> str:
@@ -27,17 +27,35 @@ def probe(finished: int, ttft: tuple[int, int, int], prompt: int, generated: int
     )
 
 
+def canary(ok: int, timeout: int, prompt: int, generated: int) -> str:
+    """The canary's own counters."""
+    return "\n".join(
+        [
+            "# TYPE llm_canary_requests_total counter",
+            f'llm_canary_requests_total{{result="ok",code="200"}} {ok}',
+            f'llm_canary_requests_total{{result="timeout",code=""}} {timeout}',
+            "# TYPE llm_canary_prompt_tokens_total counter",
+            f"llm_canary_prompt_tokens_total {prompt}",
+            "# TYPE llm_canary_generation_tokens_total counter",
+            f"llm_canary_generation_tokens_total {generated}",
+            "",
+        ]
+    )
+
+
 BEFORE = parse(probe(10, (5, 8, 10), 1000, 100))
 # Between the points: 4 requests, 3 of them under 0.1 s and 1 between 0.1 and 0.25 s.
 AFTER = parse(probe(14, (8, 12, 14), 1400, 180))
 TTFT = (0.05, 0.06, 0.09, 0.2)
+QUIET = parse(canary(7, 0, 21, 7))
+START, END = Point(BEFORE, QUIET), Point(AFTER, QUIET)
 
 
 def test_equal_ledgers_match() -> None:
     """4 requests, 400 prompt and 80 generated tokens on both sides."""
     truth = ClientTruth(4, 400, 80, TTFT, (1.0,) * 4)
 
-    assert [(c.client, c.server, c.matches) for c in counts(BEFORE, AFTER, truth)] == [
+    assert [(c.client, c.server, c.matches) for c in counts(START, END, truth)] == [
         (4, 4, True),
         (4, 4, True),
         (400, 400, True),
@@ -49,13 +67,26 @@ def test_one_token_off_is_a_mismatch() -> None:
     """A single missing token is told; nothing is rounded away."""
     truth = ClientTruth(4, 400, 79, TTFT, (1.0,) * 4)
 
-    assert [c.what for c in counts(BEFORE, AFTER, truth) if not c.matches] == ["generation tokens"]
+    assert [c.what for c in counts(START, END, truth) if not c.matches] == ["generation tokens"]
+
+
+def test_the_canary_is_left_out() -> None:
+    """One canary request of 3 prompt tokens and 1 generated: the clients' share is 3, 397 and 79."""
+    end = Point(AFTER, parse(canary(8, 0, 24, 8)))
+
+    assert all(c.matches for c in counts(START, end, ClientTruth(3, 397, 79, TTFT[:3], ())))
+
+
+def test_a_failed_canary_request_leaves_nothing_exact() -> None:
+    """What the engine counted of a request that its client gave up on is not known."""
+    with pytest.raises(ValueError, match="1 canary requests failed"):
+        counts(START, Point(AFTER, parse(canary(7, 1, 21, 7))), ClientTruth(4, 400, 80, TTFT, ()))
 
 
 def test_a_restart_between_the_points_is_an_error() -> None:
     """A counter that fell cannot be compared."""
     with pytest.raises(ValueError, match="fell by 4: the engine restarted"):
-        counts(AFTER, BEFORE, ClientTruth(4, 400, 80, TTFT, ()))
+        counts(END, START, ClientTruth(4, 400, 80, TTFT, ()))
 
 
 def test_quantiles_in_the_same_bucket() -> None:

@@ -1,0 +1,42 @@
+"""How the loop loads and how long it waits, fixed before it runs; promises themselves come from slo.yaml."""
+
+from dataclasses import dataclass
+
+from slo.names import alerts
+
+
+@dataclass(frozen=True)
+class LoopPlan:
+    """
+    Seconds, clients and rates of each phase.
+
+    Attributes:
+        history_requests_per_second: the healthy traffic that the backfilled past is said to have had.
+        light, overload, abort: clients in a closed loop and how long they go on.
+        overload_alerts: must be delivered because of the overload, and resolve after it.
+        page_wait_seconds: how long a page is waited for before the phase fails (the promise is shorter).
+        resolve_wait_seconds: the longest short burn window, and what delivery takes.
+    """
+
+    history_requests_per_second: float = 2.0
+    errors_per_second: float = 5.0
+    errors_seconds: float = 90.0
+    light_clients: int = 2
+    light_seconds: float = 30.0
+    overload_clients: int = 64
+    overload_seconds: float = 200.0
+    abort_clients: int = 4
+    abort_seconds: float = 15.0
+    abort_share: float = 0.4
+    hang_clients: int = 4
+    hang_after_seconds: float = 8.0
+    quiet_seconds: float = 3.0
+    page_wait_seconds: float = 120.0
+    overload_wait_seconds: float = 150.0
+    resolve_wait_seconds: float = 600.0
+    overload_alerts: tuple[str, ...] = (alerts.WAITING_REQUESTS_HIGH, alerts.LATENCY_BURN_FAST)
+
+
+# Prompts and answers of a few dozen tokens keep 64 clients on 8 slots of one CPU core a true overload.
+PROMPT_TOKENS = "uniform:50:400"
+OUTPUT_TOKENS = "uniform:20:120"
