@@ -9,7 +9,7 @@ import re
 _NAME = rb"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _LABEL = re.compile(rb'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\\n]|\\.)*)"[ \t]*')
 _SAMPLE_NAME = re.compile(rb"[ \t]*(" + _NAME + rb")[ \t]*")
-_BAD_ESCAPE = re.compile(rb'\\(?![\\n"])')
+_ESCAPED = re.compile(rb'(?:[^\\]|\\[\\n"])*\Z')
 _NUMBER = re.compile(
     rb"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[iI]nf(?:inity)?|[nN]a[nN])\Z"
 )
@@ -63,7 +63,7 @@ def parse_labels(text: bytes) -> dict[bytes, bytes]:
         name, value = label.groups()
         if name in labels:
             raise LineError(f"label {name.decode()} stands twice")
-        if _BAD_ESCAPE.search(value):
+        if b"\\" in value and not _ESCAPED.match(value):
             raise LineError(f'label {name.decode()}: an escape other than \\\\, \\" and \\n')
         labels[name] = value
         at = label.end()

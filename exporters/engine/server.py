@@ -153,7 +153,8 @@ def main(argv: list[str]) -> int:
             f"{flags.config}: {len(config.allow)} allow entries, {len(config.modules)} modules: right\n"
         )
         return 0
-    disable_created_metrics()  # start times as gauges double the series and look like values
+    # start times as gauges double the series and look like values
+    disable_created_metrics()  # type: ignore[no-untyped-call] # prometheus_client leaves it unannotated
     try:
         asyncio.run(serve(build_app(config, flags.timeout_offset), listen, web_config))
     except OSError as error:

@@ -123,12 +123,14 @@ def _sleeping(draft: Draft) -> None:
 
 
 def _capacity(draft: Draft) -> None:
+    """Older versions state blocks only, and with several ranks their sum: then no rank's share is known."""
+    texts = draft.info[_CACHE_INFO]
+    single = len({_info_rank(text) for text in texts}) == 1
     tokens: Samples = {}
-    for text in draft.info[_CACHE_INFO]:
+    for text in texts:
         size = _info_number(text, b"kv_cache_size_tokens")
-        if size is None:
-            blocks, block = _info_number(text, b"num_gpu_blocks"), _info_number(text, b"block_size")
-            size = blocks * block if blocks and block else None
+        if size is None and single:
+            size = (_info_number(text, b"num_gpu_blocks") or 0) * (_info_number(text, b"block_size") or 0)
         if size:
             tokens[b'dp_rank="%b"} ' % _info_rank(text)] = b"%d" % size
     if tokens:
