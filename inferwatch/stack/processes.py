@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import urllib3
 
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter, last_lines
+from inferwatch.stack.state import Record
 
 # psutil derives the start time from boot time and clock ticks; both readings may round.
 START_TIME_TOLERANCE_SECONDS = 1.0
@@ -62,42 +63,6 @@ class Service:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Record:
-    """What is remembered of a started process; *pid* alone may be another's after a while."""
-
-    name: str
-    pid: int
-    created: float
-    url: str
-    log: str
-    command_digest: str
-    config_digest: str
-
-
-def load_records(state_file: Path) -> dict[str, Record]:
-    """Records by service name, in start order; StackError when the file is not ours."""
-    try:
-        raw = json.loads(state_file.read_text(encoding="utf-8"))
-        return {entry["name"]: Record(**entry) for entry in raw["services"]}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError) as error:
-        raise StackError(
-            f"{state_file} is damaged ({error}); end the services named in it by hand, then remove it"
-        ) from error
-
-
-def save_records(state_file: Path, records: Mapping[str, Record]) -> None:
-    """Replace the state file at once, never half."""
-    state_file.parent.mkdir(parents=True, exist_ok=True)
-    draft = state_file.with_suffix(".tmp")
-    draft.write_text(
-        json.dumps({"services": [asdict(r) for r in records.values()]}, indent=2) + "\n", encoding="utf-8"
-    )
-    draft.replace(state_file)
-
-
 def find(record: Record) -> psutil.Process | None:
     """The live process of *record*, None when it ended or its number now belongs to another."""
     with contextlib.suppress(ChildProcessError):
@@ -135,13 +100,14 @@ def start(service: Service, logs_dir: Path) -> Record:
     finally:
         os.sched_setaffinity(0, ours)
     return Record(
-        service.name,
-        pid,
-        psutil.Process(pid).create_time(),
-        service.url,
-        str(log),
-        service.command_digest(),
-        service.config_digest(),
+        name=service.name,
+        pid=pid,
+        created=psutil.Process(pid).create_time(),
+        url=service.url,
+        ready_path=service.ready_path,
+        log=str(log),
+        command_digest=service.command_digest(),
+        config_digest=service.config_digest(),
     )
 
 

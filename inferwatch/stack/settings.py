@@ -14,6 +14,7 @@ DEFAULT_BASE_PORT = 19000
 # Port of each service, counted from the base port.
 PORT_OFFSETS: Mapping[str, int] = {
     "engine": 0,
+    "engine-control": 1,
     "prometheus": 90,
     "alertmanager": 93,
     "receiver": 95,
@@ -54,6 +55,11 @@ class Settings:
         return load_pins(self.root / ".env")
 
     @property
+    def state_file(self) -> Path:
+        """Which engine was chosen and which processes are ours."""
+        return self.run_dir / "state.json"
+
+    @property
     def logs_dir(self) -> Path:
         """One log file a service."""
         return self.run_dir / "logs"
@@ -67,6 +73,21 @@ class Settings:
     def config_dir(self) -> Path:
         """Rendered configuration."""
         return self.run_dir / "config"
+
+    @property
+    def prometheus_config(self) -> Path:
+        """Rendered for the native stack."""
+        return self.config_dir / "prometheus.yml"
+
+    @property
+    def alertmanager_config(self) -> Path:
+        """Copied from alerts/alertmanager with what it refers to."""
+        return self.config_dir / "alertmanager" / "alertmanager.yml"
+
+    @property
+    def exporter_config(self) -> Path:
+        """Which engines the engine exporter may read."""
+        return self.config_dir / "exporter-engine.yml"
 
     @property
     def targets_file(self) -> Path:

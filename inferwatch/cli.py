@@ -1,0 +1,70 @@
+"""`inferwatch NAME …` -> the subcommand of that name, imported only when it is used; errors without traceback."""
+
+import importlib
+from typing import Any, NamedTuple
+
+import click
+
+
+class Command(NamedTuple):
+    """A subcommand: *module* holds a click command called ``command``."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Command("up", "inferwatch.commands.up", "Start the stack in the background; returns when it is ready."),
+    Command("status", "inferwatch.commands.status", "Services, firing alerts and the last notifications."),
+    Command("down", "inferwatch.commands.down", "End what `up` started, and nothing else."),
+    Command("check", "inferwatch.commands.check", "Check spec, generated files, rules, configs, dashboards."),
+    Command(
+        "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
+    ),
+    Command(
+        "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
+    ),
+)
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [command.name for command in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for command in COMMANDS:
+            if command.name == cmd_name:
+                found: click.Command = importlib.import_module(command.module).command
+                return found
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List names and one-line helps from the table above, importing nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(command.name, command.help) for command in COMMANDS])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; what the person can mend becomes one clean message and exit status 1."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(error, _mendable()):
+                raise click.ClickException(str(error)) from error
+            raise
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    from inferwatch.promapi.errors import PromError
+    from inferwatch.stack.errors import StackError
+    from slo.spec import SpecError
+
+    return (StackError, PromError, SpecError, PermissionError)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="inferwatch")
+def main() -> None:
+    """SLO observability for LLM inference: measure, judge, show, try, warn."""

@@ -1,0 +1,1 @@
+"""The subcommands of `inferwatch`, one file each, imported only when used."""

@@ -1,0 +1,29 @@
+"""Options that several subcommands share -> Settings of the stack they speak of."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inferwatch.stack import state
+from inferwatch.stack.settings import DEFAULT_BASE_PORT, Settings, default_settings
+
+Function = Callable[..., Any]
+
+
+def stack_folder(function: Function) -> Function:
+    """Add --dir."""
+    return click.option(
+        "--dir",
+        "run_dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of this stack's state, logs and data.  [default: .inferwatch in the checkout]",
+    )(function)
+
+
+def settings_of(run_dir: Path | None, base_port: int | None = None) -> Settings:
+    """Settings of the stack in *run_dir*: the port it was started with, unless *base_port* is given."""
+    settings = default_settings(run_dir=run_dir)
+    known = state.load(settings.state_file).base_port
+    return default_settings(run_dir=run_dir, base_port=base_port or known or DEFAULT_BASE_PORT)

@@ -1,0 +1,102 @@
+"""The checkout -> one verdict each on spec, generated files, rules, configurations and dashboards."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inferwatch.stack import binaries, generated
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.progress import Reporter
+from inferwatch.stack.settings import Settings
+from slo import spec as slo_spec
+
+MAX_OUTPUT_LINES = 12
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of `inferwatch check`; *text* is a summary, or the fault and its mend."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+class Fault(Exception):
+    """The check does not hold; the text says what is wrong and what to do."""
+
+
+Check = Callable[[Settings, Reporter], str]
+
+
+def spec(settings: Settings, _: Reporter) -> str:
+    """slo.yaml is valid."""
+    found = slo_spec.load(settings.spec_path)
+    slos = sum(len(service.slos) for service in found.services)
+    return f"{len(found.services)} service(s), {slos} SLOs, {len(found.signals)} signals"
+
+
+def generated_files(settings: Settings, _: Reporter) -> str:
+    """What is committed is what the spec gives."""
+    stale = [path for name in generated.names() for path in generated.run(name, check=True)]
+    if stale:
+        raise Fault(f"stale: {', '.join(stale)}; run `inferwatch gen` and commit")
+    return f"{', '.join(generated.names())} match slo.yaml"
+
+
+def rules(settings: Settings, reporter: Reporter) -> str:
+    """The pinned promtool accepts the rules."""
+    files = sorted((settings.root / "alerts" / "rules").glob("*.yaml"))
+    if not files:
+        raise Fault("alerts/rules holds no rule files; run `inferwatch gen`")
+    promtool = binaries.resolve("promtool", settings, reporter)
+    _run([str(promtool.path), "check", "rules", *map(str, files)])
+    return f"{len(files)} files accepted by promtool {promtool.version}"
+
+
+def rule_tests(settings: Settings, reporter: Reporter) -> str:
+    """The promtool unit tests of the rules pass."""
+    files = sorted((settings.root / "tests" / "alerts").rglob("*.promtool.yaml"))
+    if not files:
+        raise Fault("tests/alerts holds no *.promtool.yaml; restore them from git")
+    promtool = binaries.resolve("promtool", settings, reporter)
+    _run([str(promtool.path), "test", "rules", *map(str, files)])
+    return f"{len(files)} promtool test files pass"
+
+
+def alertmanager(settings: Settings, reporter: Reporter) -> str:
+    """amtool accepts the configuration and its templates."""
+    file = settings.root / "alerts" / "alertmanager" / settings.alertmanager_config.name
+    amtool = binaries.resolve("amtool", settings, reporter)
+    _run([str(amtool.path), "check-config", str(file)])
+    return f"{file.relative_to(settings.root)} accepted by amtool {amtool.version}"
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("spec", spec),
+    ("generated files", generated_files),
+    ("rules", rules),
+    ("rule tests", rule_tests),
+    ("alertmanager", alertmanager),
+)
+
+
+def run_all(settings: Settings, reporter: Reporter) -> list[Verdict]:
+    """All checks, each on its own: one that fails does not hide the next."""
+    verdicts = []
+    for name, check in CHECKS:
+        try:
+            verdicts.append(Verdict(name, True, check(settings, reporter)))
+        except (Fault, StackError, slo_spec.SpecError, ImportError) as error:
+            verdicts.append(Verdict(name, False, str(error)))
+    return verdicts
+
+
+def _run(argv: Sequence[str], cwd: Path | None = None) -> str:
+    answer = subprocess.run(list(argv), capture_output=True, text=True, check=False, cwd=cwd)
+    output = (answer.stdout + answer.stderr).strip()
+    if answer.returncode != 0:
+        tail = "\n    ".join(output.splitlines()[-MAX_OUTPUT_LINES:])
+        raise Fault(f"{Path(argv[0]).name} {argv[1]} exits with {answer.returncode}:\n    {tail}")
+    return output

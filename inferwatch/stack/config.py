@@ -1,0 +1,83 @@
+"""Spec, settings and selection -> the files that Prometheus, Alertmanager and the exporters read at start."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inferwatch.stack.settings import Settings
+from inferwatch.stack.state import Selection
+from slo.names import labels
+from slo.spec import Spec
+
+HEADER = "# Written by `inferwatch up`; changes are lost at the next one.\n"
+
+
+def prometheus_config(spec: Spec, settings: Settings) -> dict[str, Any]:
+    """Prometheus' configuration for the native stack, all on loopback."""
+    intervals = spec.intervals
+    return {
+        "global": {
+            "scrape_interval": f"{intervals.scrape_seconds:g}s",
+            "scrape_timeout": f"{intervals.scrape_timeout_seconds:g}s",
+            "evaluation_interval": f"{intervals.evaluation_seconds:g}s",
+        },
+        "rule_files": [str(settings.root / "alerts" / "rules" / "*.yaml")],
+        "alerting": {
+            "alertmanagers": [{"static_configs": [{"targets": [_address(settings, "alertmanager")]}]}]
+        },
+        "scrape_configs": [
+            _engine_job(settings),
+            {**_own_job(settings, labels.JOB_CANARY, "exporter-canary"), "honor_labels": True},
+            _own_job(settings, labels.JOB_ENGINE_EXPORTER, "exporter-engine"),
+            _own_job(settings, labels.JOB_PROMETHEUS, "prometheus"),
+            _own_job(settings, labels.JOB_ALERTMANAGER, "alertmanager"),
+        ],
+    }
+
+
+def _own_job(settings: Settings, job: str, service: str) -> dict[str, Any]:
+    return {"job_name": job, "static_configs": [{"targets": [_address(settings, service)]}]}
+
+
+def _engine_job(settings: Settings) -> dict[str, Any]:
+    """One probe an engine: the engine's URL goes to ?target= and to `instance`, the exporter is what is called."""
+    return {
+        "job_name": labels.JOB_ENGINE,
+        "metrics_path": "/probe",
+        "file_sd_configs": [{"files": [str(settings.targets_file)], "refresh_interval": "5s"}],
+        "relabel_configs": [
+            {"source_labels": ["__address__"], "target_label": "__param_target"},
+            {"source_labels": ["__param_target"], "target_label": labels.INSTANCE},
+            {"target_label": "__address__", "replacement": _address(settings, "exporter-engine")},
+        ],
+    }
+
+
+def engine_targets(selection: Selection) -> list[dict[str, Any]]:
+    """The engines in file_sd form; the exporter's canary reads the same file."""
+    return [{"targets": list(selection.urls), "labels": {labels.SERVICE: selection.service}}]
+
+
+def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
+    """Write *value* with a header that says who wrote it."""
+    write_text(path, HEADER + yaml.safe_dump(dict(value), sort_keys=False, width=110))
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write *value*; readers that watch the file never see half of it."""
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace *path* at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(path.name + ".tmp")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def _address(settings: Settings, service: str) -> str:
+    return settings.url(service).removeprefix("http://")

@@ -1,0 +1,146 @@
+"""A selection -> the services of the stack, in start order, as a literal list."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from inferwatch.stack import vllm_cpu
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.processes import Service
+from inferwatch.stack.settings import HOST, Settings
+from inferwatch.stack.state import Selection
+from slo.spec import Spec
+
+SIM_MODEL = "sim-llama"
+SIM_REQUESTS_PER_SECOND = 2
+# Kept beyond the error budget's period, so that its first day can still be read on its last.
+RETENTION_MARGIN_DAYS = 5
+
+
+def stack_services(
+    spec: Spec,
+    settings: Settings,
+    selection: Selection,
+    binaries: Mapping[str, Path],
+    engine: vllm_cpu.VllmCpu | None,
+) -> list[Service]:
+    """
+    Return what must run for *selection*.
+
+    *binaries* holds the paths of prometheus and alertmanager; *engine* is needed for ``vllm-cpu`` only.
+    """
+    return [
+        *_own_engine(settings, selection, engine),
+        _receiver(settings),
+        _exporter_engine(settings),
+        _exporter_canary(settings),
+        _alertmanager(settings, binaries["alertmanager"]),
+        _prometheus(spec, settings, binaries["prometheus"]),
+    ]
+
+
+def _own_engine(settings: Settings, selection: Selection, engine: vllm_cpu.VllmCpu | None) -> list[Service]:
+    if selection.engine == "urls":
+        return []
+    if selection.engine == "sim":
+        return [_sim(settings)]
+    if selection.engine == "vllm-cpu" and engine is not None:
+        return [vllm_cpu.service(engine, settings)]
+    raise StackError(f"{selection.engine!r} is not an engine; use sim, vllm-cpu or URLs")
+
+
+def _python(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", *words)
+
+
+def _sim(settings: Settings) -> Service:
+    return Service(
+        name="engine",
+        argv=_python(
+            *("sim", "--host", HOST, "--port", str(settings.port("engine"))),
+            *("--control-port", str(settings.port("engine-control")), "--model", SIM_MODEL),
+            *("--self-load", str(SIM_REQUESTS_PER_SECOND)),
+        ),
+        url=settings.url("engine"),
+        ready_path="/health",
+    )
+
+
+def _receiver(settings: Settings) -> Service:
+    return Service(
+        name="receiver",
+        argv=_python(
+            *("inferwatch.stack.receiver", "--port", str(settings.port("receiver"))),
+            *("--file", str(settings.notifications_file)),
+        ),
+        url=settings.url("receiver"),
+        ready_path="/-/healthy",
+    )
+
+
+def _exporter_engine(settings: Settings) -> Service:
+    config = settings.exporter_config
+    return Service(
+        name="exporter-engine",
+        argv=_python(
+            *("exporters", "engine", "--listen", f"{HOST}:{settings.port('exporter-engine')}"),
+            *("--config", str(config)),
+        ),
+        url=settings.url("exporter-engine"),
+        ready_path="/-/ready",
+        config_files=(config,),
+    )
+
+
+def _exporter_canary(settings: Settings) -> Service:
+    config = settings.exporter_config
+    return Service(
+        name="exporter-canary",
+        argv=_python(
+            *("exporters", "canary", "--listen", f"{HOST}:{settings.port('exporter-canary')}"),
+            *("--config", str(config), "--spec", str(settings.spec_path)),
+            *("--targets", str(settings.targets_file)),
+        ),
+        url=settings.url("exporter-canary"),
+        ready_path="/-/ready",
+        config_files=(config, settings.spec_path),
+    )
+
+
+def _alertmanager(settings: Settings, binary: Path) -> Service:
+    config = settings.alertmanager_config
+    return Service(
+        name="alertmanager",
+        argv=(
+            str(binary),
+            f"--config.file={config}",
+            f"--storage.path={settings.data_dir / 'alertmanager'}",
+            f"--web.listen-address={HOST}:{settings.port('alertmanager')}",
+            "--cluster.listen-address=",
+        ),
+        url=settings.url("alertmanager"),
+        ready_path="/-/ready",
+        config_files=(config,),
+        reload_path="/-/reload",
+    )
+
+
+def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
+    config = settings.prometheus_config
+    days = spec.budget.period_days + RETENTION_MARGIN_DAYS
+    return Service(
+        name="prometheus",
+        argv=(
+            str(binary),
+            f"--config.file={config}",
+            f"--storage.tsdb.path={settings.data_dir / 'prometheus'}",
+            f"--storage.tsdb.retention.time={days:g}d",
+            f"--web.listen-address={HOST}:{settings.port('prometheus')}",
+            "--web.enable-lifecycle",
+        ),
+        url=settings.url("prometheus"),
+        ready_path="/-/ready",
+        config_files=(config, *sorted((settings.root / "alerts" / "rules").glob("*.yaml"))),
+        reload_path="/-/reload",
+        last=True,
+    )

@@ -1,0 +1,77 @@
+"""Rendered configuration: what Prometheus, the exporters and the canary are given for a selection."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from inferwatch.stack import config, files
+from inferwatch.stack.settings import Settings
+from inferwatch.stack.state import Selection
+from slo import spec as slo_spec
+
+WISH = Selection("urls", ("http://127.0.0.1:8000", "https://llm.internal"), "llm")
+
+
+def jobs(settings: Settings) -> dict[str, dict[str, object]]:
+    """Scrape jobs by name."""
+    rendered = config.prometheus_config(slo_spec.load(settings.spec_path), settings)
+    return {job["job_name"]: job for job in rendered["scrape_configs"]}
+
+
+def test_engines_are_read_through_the_exporter(settings: Settings) -> None:
+    """An engine's URL becomes ?target= and `instance`; what is called is the exporter on loopback."""
+    job = jobs(replace(settings, base_port=21000))["llm-engine"]
+
+    assert job["metrics_path"] == "/probe"
+    assert job["relabel_configs"] == [
+        {"source_labels": ["__address__"], "target_label": "__param_target"},
+        {"source_labels": ["__param_target"], "target_label": "instance"},
+        {"target_label": "__address__", "replacement": "127.0.0.1:21101"},
+    ]
+
+
+def test_the_canary_keeps_its_labels_and_every_part_is_scraped(settings: Settings) -> None:
+    """The canary's series name the engine they asked; exporters, Prometheus and Alertmanager watch each other."""
+    found = jobs(settings)
+
+    assert found["llm-canary"]["honor_labels"] is True
+    assert list(found) == ["llm-engine", "llm-canary", "engine-exporter", "prometheus", "alertmanager"]
+
+
+def test_intervals_come_from_the_spec(settings: Settings) -> None:
+    """slo.yaml as shipped scrapes and judges every 5 s and waits at most 4 s for an answer."""
+    rendered = config.prometheus_config(slo_spec.load(settings.spec_path), settings)
+
+    assert rendered["global"] == {
+        "scrape_interval": "5s",
+        "scrape_timeout": "4s",
+        "evaluation_interval": "5s",
+    }
+
+
+def test_only_the_chosen_engines_may_be_read() -> None:
+    """The exporter's allow-list is exactly the selection; a URL without port means its scheme's."""
+    assert files.allowed_targets(WISH) == [
+        {"scheme": "http", "host": "127.0.0.1", "ports": [8000]},
+        {"scheme": "https", "host": "llm.internal", "ports": [443]},
+    ]
+
+
+def test_all_files_are_written_whole(settings: Settings) -> None:
+    """Targets, Prometheus' and the exporters' files stand in the run folder, and no draft is left."""
+    files.write_all(slo_spec.load(settings.spec_path), settings, WISH)
+
+    assert json.loads(settings.targets_file.read_text()) == [
+        {"targets": ["http://127.0.0.1:8000", "https://llm.internal"], "labels": {"service": "llm"}}
+    ]
+    assert yaml.safe_load(settings.exporter_config.read_text()) == {"allow": files.allowed_targets(WISH)}
+    assert settings.alertmanager_config.is_file()
+    assert list(settings.run_dir.rglob("*.tmp")) == []
+
+
+@pytest.mark.parametrize("service", ["prometheus", "alertmanager", "receiver", "exporter-engine"])
+def test_everything_is_on_loopback(settings: Settings, service: str) -> None:
+    """No service of ours listens where another machine could reach it."""
+    assert settings.url(service).startswith("http://127.0.0.1:")
