@@ -145,6 +145,7 @@ class Api:
     ) -> tuple[Group, list[Request]]:
         engine = self.engine
         group = Group(call.n, Outbox(streaming=call.stream), unfinished=len(call.prompts) * call.n)
+        never_stops = call.ignore_eos or fail_after_tokens > 0
         requests: list[Request] = []
         for prompt in call.prompts:
             for _ in range(call.n):
@@ -152,7 +153,7 @@ class Api:
                 request = Request(
                     list(prompt),
                     call.max_tokens,
-                    stop_after_tokens=0 if call.ignore_eos else max(1, math.ceil(natural)),
+                    stop_after_tokens=0 if never_stops else max(1, math.ceil(natural)),
                     fail_after_tokens=min(fail_after_tokens, call.max_tokens),
                     index=len(requests),
                     group=group,

@@ -1,6 +1,6 @@
 """The built-in clients: real HTTP requests against the simulated port, from a fixed seed.
 
-Open loop up to a limit of requests in flight; half completions, half chats; half streamed;
+Open loop up to a limit of requests in flight; half completions, half chats; a third streamed;
 prompts share a few long prefixes, as system prompts do.
 """
 
@@ -18,6 +18,7 @@ PREFIXES = 4
 PREFIX_WORDS = 256
 TAIL_WORDS = (32, 96)
 OUTPUT_TOKENS = (4, 20)
+STREAMED_SHARE = 1 / 3
 VOCABULARY = tuple(f"w{number}" for number in range(500))
 PATHS = ("/v1/completions", "/v1/chat/completions")
 
@@ -66,7 +67,7 @@ class SelfLoad:
         rng = self._rng
         path = rng.choice(PATHS)
         leaves = rng.random() < self.config.abort_share
-        streams = rng.random() < 0.5 or leaves
+        streams = rng.random() < STREAMED_SHARE or leaves
         head, tail = rng.choice(self._prefixes), " ".join(rng.choices(VOCABULARY, k=rng.randint(*TAIL_WORDS)))
         body: dict[str, object] = {"model": self._model, "stream": streams}
         body["max_tokens"] = OUTPUT_TOKENS[1] if leaves else rng.randint(*OUTPUT_TOKENS)

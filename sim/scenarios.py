@@ -150,7 +150,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "slow_decode",
         "Each decode step takes longer: slow tokens and answers, first tokens a little later.",
         _slow_decode,
-        (Param("factor", 3.5, 1, 1000, "decode step time, times the healthy one"),),
+        (Param("factor", 3, 1, 1000, "decode step time, times the healthy one"),),
     ),
     Scenario(
         "slow_prefill",
@@ -182,7 +182,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "A small batch and a short queue: 503, and 503 inside a stream that began as 200.",
         _admission_reject,
         (
-            Param("max_num_seqs", 1, 1, 4096, "running requests"),
+            Param("max_num_seqs", 4, 1, 4096, "running requests"),
             Param("max_num_queued_reqs", 2, 1, 4096, "waiting requests"),
             Param("burst", 4, 1, 64, "built-in clients that ask at the same instant"),
         ),
