@@ -137,7 +137,7 @@ def timeseries(
 
 def heatmap(
     title: str, says: str, source: str, expr: str, unit: str = "s", *, width: int = 12, scheme: str = "Viridis",
-    exemplar: bool = True, decimals: int | None = None,
+    exemplar: bool = True, decimals: int | None = None, unit_words: str = "",
 ) -> ModernPanel:  # fmt: skip
     """A histogram over time: *expr* is `sum by (le)` of an increase; cells are observations per bucket."""
     axis: Json = {"axisPlacement": "left", "reverse": False, "unit": unit}
@@ -146,7 +146,7 @@ def heatmap(
     reading = f"{says} Read it as: brighter cells hold more observations; up is slower or larger."
     one = Query(expr=expr, format="heatmap", legendFormat="{{le}}", exemplar=exemplar)
     return ModernPanel(
-        kind="heatmap", title=title, description=describe(reading, unit, source), width=width,
+        kind="heatmap", title=title, description=describe(reading, unit, source, unit_words), width=width,
         targets=_lettered([one]),
         field_config={
             "defaults": {"custom": {"hideFrom": {"legend": False, "tooltip": False, "viz": False},

@@ -22,6 +22,7 @@ COMMANDS = (
     Command(
         "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
     ),
+    Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
     ),

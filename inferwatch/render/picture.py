@@ -3,15 +3,16 @@
 import io
 from typing import Literal
 
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.image import BboxImage
+from matplotlib.image import FigureImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Polygon, Rectangle
 from matplotlib.text import Text as Writing
-from matplotlib.transforms import Bbox
-from numpy import array, uint8
+from matplotlib.transforms import IdentityTransform
+from numpy import arange, array, uint8
 
 from inferwatch.render.canvas import Area, Canvas, Cells, Line, Rect, Shape, Text
 from inferwatch.render.html import when
@@ -61,6 +62,7 @@ class _Pen:
 
     def __init__(self, figure: Figure, height: float, ground: dict[str, str], scale: float) -> None:
         self.figure, self.height, self.ground, self.scale = figure, height, ground, scale
+        self.drawn = 0
         self.fonts: dict[tuple[float, bool], FontProperties] = {}
 
     def draw(self, shape: Shape, x: float, y: float) -> None:
@@ -75,13 +77,13 @@ class _Pen:
                 xs, ys, color=self._colour(shape.colour), linewidth=self._points(shape.width),
                 linestyle="--" if shape.dashed else "-", alpha=shape.opacity, solid_joinstyle="round", transform=None,
             )  # fmt: skip
-            self.figure.add_artist(line)
+            self._put(line)
         elif isinstance(shape, Area):
             corners = [self._at(px + x, py + y) for px, py in shape.points]
             area = Polygon(
                 corners, facecolor=self._colour(shape.fill), alpha=shape.opacity, linewidth=0, transform=None
             )
-            self.figure.add_artist(area)
+            self._put(area)
         elif shape.fill != "transparent":
             self._rect(shape, x, y)
 
@@ -110,7 +112,7 @@ class _Pen:
         patch.set_edgecolor(self._colour(rect.border) if rect.border else "none")
         patch.set_linewidth(0.7 if rect.border else 0)
         patch.set_alpha(rect.opacity)
-        self.figure.add_artist(patch)
+        self._put(patch)
 
     def _text(self, text: Text, x: float, y: float) -> None:
         if not text.text:
@@ -127,7 +129,7 @@ class _Pen:
             px, py, text.text, color=self._colour(text.colour), horizontalalignment=_ANCHORS[text.anchor],
             verticalalignment="baseline", fontproperties=self.fonts[key], parse_math=False, transform=None,
         )  # fmt: skip
-        self.figure.add_artist(written)
+        self._put(written)
 
     def _cells(self, cells: Cells, x: float, y: float) -> None:
         pixels = array(
@@ -135,6 +137,15 @@ class _Pen:
         )
         left, bottom = self._at(cells.x + x, cells.y + cells.height + y)
         right, top = self._at(cells.x + cells.width + x, cells.y + y)
-        image = BboxImage(Bbox([[left, bottom], [right, top]]), interpolation="nearest", origin="upper")
-        image.set_data(pixels)
-        self.figure.add_artist(image)
+        wide, tall = max(round(right) - round(left), 1), max(round(top) - round(bottom), 1)
+        enlarged = pixels[arange(tall) * len(pixels) // tall][:, arange(wide) * pixels.shape[1] // wide]
+        image = FigureImage(self.figure, offsetx=round(left), offsety=round(bottom), origin="upper")
+        image.set_data(enlarged)
+        image.set_transform(IdentityTransform())
+        self._put(image)
+
+    def _put(self, artist: Artist) -> None:
+        """Later shapes lie over earlier ones; matplotlib alone would sort them by kind."""
+        self.drawn += 1
+        artist.set_zorder(self.drawn)
+        self.figure.add_artist(artist)
