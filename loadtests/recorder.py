@@ -38,6 +38,8 @@ class Recorder:
         self._health: BinaryIO = health_file(folder, worker).open("ab", _BUFFER_BYTES)
         self._worker = worker
         self._watch: gevent.Greenlet | None = None
+        self._lags: list[float] = []
+        self._sampled_ns, self._sampled_cpu_s = now_ns(), time.process_time()
         self.in_flight = 0
         self.due = 0
         self.written = 0
@@ -60,37 +62,39 @@ class Recorder:
             self._watch.kill()
             self._watch = None
             gc.enable()
+            self._sample(now_ns())
         for file in (self._records, self._health):
             file.close()
 
     def _watch_health(self) -> None:
-        lags: list[float] = []
-        began, cpu = now_ns(), time.process_time()
-        flushed = began
+        flushed = self._sampled_ns = now_ns()
+        self._sampled_cpu_s = time.process_time()
         while True:
             due = now_ns() + int(_LAG_PROBE_S * 1e9)
             gevent.sleep(_LAG_PROBE_S)
             now = now_ns()
-            lags.append(max(0.0, (now - due) / 1e9))
+            self._lags.append(max(0.0, (now - due) / 1e9))
             if now - flushed >= FLUSH_S * 1e9:
                 flushed = now
                 self._records.flush()
-            if now - began >= 1e9:
-                used = time.process_time()
-                self._sample(now, (used - cpu) / ((now - began) / 1e9), lags)
-                began, cpu, lags = now, used, []
+            if now - self._sampled_ns >= 1e9:
+                self._sample(now)
                 gc.collect(1)
 
-    def _sample(self, now: int, cpu_ratio: float, lags: list[float]) -> None:
+    def _sample(self, now: int) -> None:
+        cpu_s = time.process_time()
+        seconds = (now - self._sampled_ns) / 1e9
         line = {
             "worker": self._worker,
             "at_s": now / 1e9,
             "wall_offset_s": wall_offset_ns() / 1e9,
-            "cpu_ratio": cpu_ratio,
-            "lag_s": [round(lag, 9) for lag in lags],
+            "seconds": seconds,
+            "cpu_ratio": (cpu_s - self._sampled_cpu_s) / seconds,
+            "lag_s": [round(lag, 9) for lag in self._lags],
             "in_flight": self.in_flight,
             "due": self.due,
             "written": self.written,
         }
         self._health.write(json.dumps(line).encode() + b"\n")
         self._health.flush()
+        self._sampled_ns, self._sampled_cpu_s, self._lags = now, cpu_s, []

@@ -64,13 +64,24 @@ class Target:
 class Connection:
     """One connected socket; use `Connection.open`. Not for two greenlets at once."""
 
-    __slots__ = ("_loop_read", "_offset_ns", "_sock", "_tls", "_tls_in", "_tls_out", "idle_since_ns", "uses")
+    __slots__ = (
+        "_loop_read",
+        "_offset_ns",
+        "_sock",
+        "_tls",
+        "_tls_arrived",
+        "_tls_in",
+        "_tls_out",
+        "idle_since_ns",
+        "uses",
+    )
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
         self._loop_read = gevent.get_hub().loop.io(sock.fileno(), _READ)
         self._offset_ns = 0
         self._tls: ssl.SSLObject | None = None
+        self._tls_arrived = (0, False)
         self.idle_since_ns = 0
         self.uses = 0
 
@@ -110,17 +121,17 @@ class Connection:
         """(bytes, monotonic arrival in ns, was it the kernel's stamp); b"" when the peer closed. Waits if need be."""
         if self._tls is None:
             return self._receive_raw()
-        stamp, by_kernel = now_ns(), False
         while True:
             try:
-                return self._tls.read(_READ_BYTES), stamp, by_kernel
+                return self._tls.read(_READ_BYTES), *self._tls_arrived
             except ssl.SSLWantReadError:
                 data, stamp, by_kernel = self._receive_raw()
+                self._tls_arrived = (stamp, by_kernel)  # several TLS records may come in one read
                 if not data:
-                    return b"", stamp, by_kernel
+                    return b"", *self._tls_arrived
                 self._tls_in.write(data)
             except ssl.SSLZeroReturnError:
-                return b"", stamp, by_kernel
+                return b"", *self._tls_arrived
             except ssl.SSLError as error:
                 raise TransportError("tls", str(error)) from error
 
@@ -171,7 +182,8 @@ class Connection:
             self.send(self._tls_out.read())
             if not wants_more:
                 break
-            data, _, _ = self._receive_raw()
+            data, stamp, by_kernel = self._receive_raw()
+            self._tls_arrived = (stamp, by_kernel)
             if not data:
                 raise TransportError("tls", "the peer closed during the handshake")
             self._tls_in.write(data)

@@ -135,9 +135,7 @@ async def _stream(writer: asyncio.StreamWriter, seen: Seen) -> bool:
     model = seen.body["model"]
     if model == "refuse":
         data = b'{"error": {"message": "busy", "type": "Service Unavailable", "code": 503}}'
-        writer.write(
-            b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: %d\r\n\r\n%s" % (len(data), data)
-        )
+        writer.write(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: %d\r\n\r\n%s" % (len(data), data))
         await writer.drain()
         return True
     if model == "garbage":

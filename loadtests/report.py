@@ -1,0 +1,182 @@
+"""Records of a run -> its summary as JSON-ready dictionaries, and as a table for people.
+
+Latency figures are of successful requests only, and are nearest-rank percentiles of raw samples. What is not
+known (no sample, no usage from the server) is None, never 0.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from loadtests.records import OUTCOMES, RequestRecord, percentile
+from loadtests.run import LoadResult
+from slo.delivery import LoadClient
+
+PERCENTS = (50.0, 95.0, 99.0, 99.9)
+Samples = Callable[[RequestRecord], Iterable[float | None]]
+
+MEASURES: dict[str, Samples] = {
+    "ttft_s": lambda record: (record.ttft_s,),
+    "e2e_s": lambda record: (record.e2e_s,),
+    "tpot_s": lambda record: (record.tpot_s,),
+    "inter_chunk_gap_s": lambda record: (gap / 1e9 for gap in record.chunk_gaps_ns),
+    "latency_from_schedule_s": lambda record: (record.latency_from_schedule_s,),
+    "connect_s": lambda record: (record.connect_s,),
+}
+
+
+def distribution(samples: Iterable[float | None]) -> dict[str, float | int] | None:
+    """count, mean, max and the percentiles p50 to p99.9 of what is known; None when nothing is."""
+    ordered = sorted(sample for sample in samples if sample is not None)
+    if not ordered:
+        return None
+    figures: dict[str, float | int] = {"count": len(ordered), "mean": sum(ordered) / len(ordered)}
+    figures |= {f"p{percent:g}": percentile(ordered, percent) for percent in PERCENTS}
+    figures["max"] = ordered[-1]
+    return figures
+
+
+def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
+    """Everything a run says, JSON-ready."""
+    records = result.records
+    last_tries = [record for record in records if not record.will_retry]
+    good = [record for record in records if record.outcome == "ok"]
+    outcomes = Counter(record.outcome for record in last_tries)
+    judged = outcomes["ok"] + outcomes["error"]
+    return {
+        "folder": str(result.folder),
+        "base_url": result.plan.base_url,
+        "model": result.plan.model,
+        "arrival": result.plan.arrival.kind,
+        "began_s": result.began_s,
+        "ended_s": result.ended_s,
+        "stopped": result.stopped,
+        "requests": {"total": len(last_tries), **{name: outcomes[name] for name in OUTCOMES}},
+        "retries": len(records) - len(last_tries),
+        "error_ratio": outcomes["error"] / judged if judged else None,
+        "errors": dict(
+            Counter(record.error_name for record in last_tries if record.outcome == "error").most_common()
+        ),
+        "attempt_errors": dict(
+            Counter(record.error_name for record in records if record.outcome == "error").most_common()
+        ),
+        "rates": _rates(result, last_tries, good),
+        "latency": {name: distribution(s for r in good for s in of(r)) for name, of in MEASURES.items()},
+        "schedule_delay_s": distribution(r.schedule_delay_s for r in records if r.attempt == 0),
+        "tokens": _tokens(records, good),
+        "clocks": dict(Counter(record.clock for record in records if record.first_byte_s is not None)),
+        "client": client_health(result.health, limits),
+        "groups": {label: _groups(last_tries, label) for label in ("endpoint", "tenant", "lane")},
+    }
+
+
+def client_health(samples: Sequence[dict[str, Any]], limits: LoadClient) -> dict[str, Any]:
+    """CPU share and event-loop lag of the load client itself; `saturated` is None when it was never sampled."""
+    cpu = distribution(sample["cpu_ratio"] for sample in samples if sample["seconds"] >= 0.5)
+    lag = distribution(value for sample in samples for value in sample["lag_s"])
+    saturated = None
+    if cpu is not None and lag is not None:
+        saturated = cpu["p95"] > limits.max_cpu_ratio or lag["p99"] > limits.max_lag_seconds
+    return {"cpu_ratio": cpu, "event_loop_lag_s": lag, "saturated": saturated}
+
+
+def _rates(
+    result: LoadResult, last_tries: list[RequestRecord], good: list[RequestRecord]
+) -> dict[str, float | None]:
+    """Per second: the plan's target, what was sent, what was answered well, output tokens of good answers.
+
+    The target and what was sent are over the time of the plan; answers and tokens from the first send to the
+    last good end.
+    """
+    firsts = [record for record in result.records if record.attempt == 0]
+    sent = [record for record in firsts if record.sent_s is not None]
+    span = _schedule_span(result, firsts)
+    ends = max((record.end_s for record in good), default=None)
+    begin = min((record.sent_s for record in sent if record.sent_s is not None), default=None)
+    busy = ends - begin if ends is not None and begin is not None else None
+    tokens = sum(record.output_tokens or 0 for record in good)
+    open_loop = result.plan.arrival.kind != "closed"
+    return {
+        "span_s": span,
+        "target_per_s": len(firsts) / span if open_loop and span else None,
+        "sent_per_s": len(sent) / _sending_span(sent, span) if span and sent else None,
+        "good_per_s": len(good) / busy if busy else None,
+        "output_tokens_per_s": tokens / busy if busy else None,
+    }
+
+
+def _schedule_span(result: LoadResult, firsts: list[RequestRecord]) -> float | None:
+    """Seconds over which requests were due: the plan's length, or first to last when it ended early."""
+    if not firsts:
+        return None
+    spread = firsts[-1].scheduled_s - firsts[0].scheduled_s
+    planned = result.plan.arrival.duration_s
+    cut = result.stopped or result.plan.max_requests is not None or planned is None
+    return (spread or None) if cut else planned
+
+
+def _sending_span(sent: list[RequestRecord], span: float) -> float:
+    """The schedule's span, stretched to the last send when the client ran behind."""
+    starts = [record.sent_s for record in sent if record.sent_s is not None]
+    return max(span, max(starts) - min(record.scheduled_s for record in sent))
+
+
+def _tokens(records: Sequence[RequestRecord], good: list[RequestRecord]) -> dict[str, int]:
+    return {
+        "prompt": sum(record.prompt_tokens or 0 for record in good),
+        "output": sum(record.output_tokens or 0 for record in good),
+        "cached": sum(record.cached_tokens or 0 for record in good),
+        "wasted_output": sum(record.output_tokens or 0 for record in records if record.outcome != "ok"),
+        "answers_counted_by_server": sum(record.tokens_source == "server" for record in good),
+        "answers_estimated": sum(record.tokens_source == "estimated" for record in good),
+    }
+
+
+def _groups(records: list[RequestRecord], label: str) -> dict[str, dict[str, Any]]:
+    names = sorted({name for record in records if (name := getattr(record, label)) is not None})
+    return {name: _group([r for r in records if getattr(r, label) == name]) for name in names}
+
+
+def _group(records: list[RequestRecord]) -> dict[str, Any]:
+    good = [record for record in records if record.outcome == "ok"]
+    return {
+        "requests": len(records),
+        "errors": sum(record.outcome == "error" for record in records),
+        "ttft_s": distribution(record.ttft_s for record in good),
+        "e2e_s": distribution(record.e2e_s for record in good),
+    }
+
+
+def table(summary: dict[str, Any]) -> Table:
+    """The summary for people: times in milliseconds, "–" where nothing is known."""
+    requests, rates, client = summary["requests"], summary["rates"], summary["client"]
+    shown = Table(title=f"{summary['model']} at {summary['base_url']}", title_justify="left")
+    for column in ("", "count", "P50 ms", "P95 ms", "P99 ms", "P99.9 ms", "max ms"):
+        shown.add_column(column, justify="left" if not column else "right")
+    measures = {**summary["latency"], "schedule_delay_s": summary["schedule_delay_s"]}
+    for name, figures in measures.items():
+        keys = ("p50", "p95", "p99", "p99.9", "max")
+        cells = (
+            ["–"] * 6
+            if figures is None
+            else [str(figures["count"]), *(f"{figures[k] * 1e3:.2f}" for k in keys)]
+        )
+        shown.add_row(name.removesuffix("_s").replace("_", " "), *cells)
+    outcomes = ", ".join(f"{requests[name]} {name}" for name in OUTCOMES)
+    caption = [f"{requests['total']} requests: {outcomes}; {summary['retries']} retries"]
+    caption += [f"{count} × {name}" for name, count in summary["errors"].items()]
+    caption.append(
+        f"target {_number(rates['target_per_s'])}/s, sent {_number(rates['sent_per_s'])}/s, "
+        f"good {_number(rates['good_per_s'])}/s, {_number(rates['output_tokens_per_s'])} output tokens/s"
+    )
+    cpu = client["cpu_ratio"]["p95"] if client["cpu_ratio"] else None
+    state = {True: "SATURATED: its numbers are its own", False: "not saturated", None: "not sampled"}
+    caption.append(f"client: {_number(cpu)} of a core (P95), {state[client['saturated']]}")
+    shown.caption, shown.caption_justify = "\n".join(caption), "left"
+    return shown
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"

@@ -1,0 +1,96 @@
+"""Plans: what is refused and how it is said, and the way through a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadtests.plan import (
+    LoadPlan,
+    PlanError,
+    closed,
+    from_spec,
+    open_loop,
+    parse_plan,
+    read_plan,
+    write_plan,
+)
+from slo.delivery import Load
+
+BASE = {"base_url": "http://127.0.0.1:1", "model": "m", "arrival": {"kind": "open", "segments": [
+    {"duration_s": 2, "start": 5, "end": 5}]}}  # fmt: skip
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    """A plan written and read is the same plan."""
+    plan = LoadPlan(
+        base_url="https://h:1/",
+        model="m",
+        arrival=closed(3, 4),
+        prompt_tokens="lognormal:9:1:99",  # type: ignore[arg-type] # text is parsed by the validator
+        mix={"chat": 1, "embeddings": 2},
+    )
+    write_plan(plan, tmp_path / "plan.json")
+
+    assert plan == read_plan(tmp_path / "plan.json")
+    assert plan.base_url == "https://h:1"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"base_url": "ftp://x"}, "base_url: 'ftp://x': write it as http://HOST:PORT"),
+        ({"base_url": "http://u:p@x"}, "base_url"),
+        ({"arrival": {"kind": "open"}}, "need segments"),
+        ({"arrival": {"kind": "trace"}}, "trace_path"),
+        ({"arrival": {"kind": "open", "segments": [{"duration_s": 0, "start": 1, "end": 1}]}}, "above 0"),
+        ({"extra_body": {"seed": 3}}, "seed"),
+        ({"prompt_tokens": "zipf:3"}, "prompt_tokens: 'zipf:3'"),
+        ({"abort_share": 1.5}, "abort_share: 1.5"),
+        ({"mix": {}}, "mix"),
+        ({"mix": {"chat": 0}}, "one is above 0"),
+        ({"mix": {"images": 1}}, "mix.images"),
+        ({"retries": {"base_s": 1}}, "retries.base_s"),
+        ({"unknown": 1}, "unknown: 1"),
+    ],
+)
+def test_faults_name_key_and_value(change: dict[str, object], said: str) -> None:
+    """Each fault is a line with source, key, value and mend."""
+    with pytest.raises(PlanError) as caught:
+        parse_plan({**BASE, **change}, "p.json")
+
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("p.json: ")
+
+
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
+    """A missing file and one that is not JSON say which."""
+    (tmp_path / "x.json").write_text("{", encoding="utf-8")
+
+    for name in ("none.json", "x.json"):
+        with pytest.raises(PlanError, match=name):
+            read_plan(tmp_path / name)
+
+
+def test_offered_requests() -> None:
+    """5 a second for 2 s offer 10; a closed loop offers what the server allows."""
+    assert open_loop(5, 2).offered_requests == 10
+    assert closed(5, 2).offered_requests is None
+
+
+def test_stages_of_the_spec() -> None:
+    """Stages become flat segments, in order."""
+    stages = [{"duration": "1m", "requests_per_second": 2}, {"duration": 30, "requests_per_second": 4}]
+    load = Load.model_validate({"stages": stages, "client": {"max_cpu_ratio": 0.7, "max_lag_seconds": 1}})
+
+    arrival = from_spec(load)
+
+    assert [(s.duration_s, s.start, s.end) for s in arrival.segments] == [(60, 2, 2), (30, 4, 4)]
+    assert arrival.offered_requests == 240
+
+
+def test_plans_travel_as_plain_json() -> None:
+    """The JSON holds text for lengths, nothing that only Python reads."""
+    plan = parse_plan(BASE)
+
+    assert json.loads(plan.model_dump_json())["prompt_tokens"] == "128"

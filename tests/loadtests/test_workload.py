@@ -1,0 +1,149 @@
+"""Requests made from a plan: bodies, labels, shares, and that no seed is ever sent."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadtests.plan import LoadPlan, open_loop, parse_plan
+from loadtests.workload import Due, Prepared, Workload
+
+
+def _plan(**changes: Any) -> LoadPlan:
+    base = {"base_url": "http://127.0.0.1:1", "model": "m", "arrival": open_loop(1, 1)}
+    return parse_plan({**base, **changes})
+
+
+def _bodies(plan: LoadPlan, count: int) -> list[tuple[Prepared, dict[str, Any]]]:
+    work = Workload(plan)
+    made = [work.next() for _ in range(count)]
+    return [(request, json.loads(request.body)) for request in made]
+
+
+def test_chat_body_streams_with_usage_and_no_seed() -> None:
+    """Usage is asked for in the stream, and the engine is never given a seed."""
+    (request, body), *_ = _bodies(_plan(output_tokens=9), 1)
+
+    assert (request.endpoint, request.path, request.stream) == ("chat", "/v1/chat/completions", True)
+    assert body["stream_options"] == {"include_usage": True}
+    assert 9 == body["max_tokens"] == request.asked_output_tokens
+    assert "seed" not in body
+
+
+def test_prompt_has_about_the_wanted_words() -> None:
+    """A word is counted as a token; the salt as three."""
+    for words in (1, 3, 4, 50, 40_000):
+        ((_, body),) = _bodies(_plan(prompt_tokens=words), 1)
+        got = len(body["messages"][0]["content"].split())
+        assert got == max(words - 2, 1)
+
+
+def test_shared_prefix_share_and_unique_rest() -> None:
+    """70 % of 100 words are the same in all prompts of the one group, the rest differs from its first word."""
+    pairs = _bodies(_plan(prompt_tokens=100, prefix_share=0.7, mix={"completions": 1}), 50)
+    prompts = [body["prompt"].split() for _, body in pairs]
+
+    assert len({tuple(prompt[:70]) for prompt in prompts}) == 1
+    assert len({prompt[70] for prompt in prompts}) == 50
+
+
+def test_prefix_groups() -> None:
+    """With three groups there are three beginnings."""
+    pairs = _bodies(_plan(prompt_tokens=20, prefix_share=0.5, prefix_groups=3), 100)
+
+    assert len({body["messages"][0]["content"] for _, body in pairs}) == 3
+
+
+def test_lanes_tenants_and_priorities() -> None:
+    """Labels come in their shares; priority and user go to the server only where the plan has them."""
+    lanes = [{"name": "urgent", "share": 1, "priority": 0}, {"name": "batch", "share": 3}]
+    pairs = _bodies(_plan(lanes=lanes, tenants=[{"name": "t", "share": 1}]), 400)
+    seen = Counter(request.lane for request, _ in pairs)
+
+    assert 60 < seen["urgent"] < 140
+    assert all(("priority" in body) == (request.lane == "urgent") for request, body in pairs)
+    assert {"t"} == {request.tenant for request, _ in pairs} == {body["user"] for _, body in pairs}
+
+
+def test_abort_share() -> None:
+    """A quarter of the requests hang up, after one to eight chunks as the default says."""
+    limits = [request.abort_after_chunks for request, _ in _bodies(_plan(abort_share=0.25), 400)]
+    chosen = [limit for limit in limits if limit is not None]
+
+    assert 60 < len(chosen) < 140
+    assert {1, 8} <= set(chosen) <= set(range(1, 9))
+
+
+def test_mix_paths_and_embeddings() -> None:
+    """Endpoints come by weight with their own paths and bodies; embeddings are not streamed."""
+    plan = _plan(mix={"embeddings": 1, "rag": 1}, paths={"rag": "/ask"}, extra_body={"top_p": 0.5})
+    pairs = _bodies(plan, 40)
+    by_path = {request.path: (request, body) for request, body in pairs}
+
+    assert {"/v1/embeddings", "/ask"} == set(by_path)
+    request, body = by_path["/v1/embeddings"]
+    assert (request.stream, request.asked_output_tokens) == (False, None)
+    assert {"model", "input", "top_p"} == set(body)
+    assert "question" in by_path["/ask"][1]
+
+
+def test_tools_reasoning_and_ignore_eos() -> None:
+    """Options of the chat go in where asked for."""
+    plan = _plan(tools_share=1, tool_choice="required", reasoning="off", ignore_eos=True)
+    ((_, body),) = _bodies(plan, 1)
+
+    assert body["tool_choice"] == "required"
+    assert body["tools"][0]["function"]["name"] == "look_up"
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+    assert body["ignore_eos"] is True
+
+
+def test_same_seed_same_requests_and_workers_differ() -> None:
+    """Runs are comparable request by request; two workers never send the same prompts."""
+    plan = _plan(random_seed=5, prompt_tokens="uniform:5:50")
+
+    assert Workload(plan).next().body == Workload(plan).next().body
+    assert Workload(plan, 0).next().body != Workload(plan, 1).next().body
+
+
+def test_a_trace_fixes_lengths_and_blocks_share_prefixes() -> None:
+    """Lengths come from the trace; prompts of the same first block begin alike, of others do not."""
+    work = Workload(_plan(mix={"completions": 1}))
+    same_a = work.next(Due(0.0, 600, 7, (1, 2)))
+    same_b = work.next(Due(0.0, 600, 7, (1, 3)))
+    other = work.next(Due(0.0, 600, 7, (4, 2)))
+    a, b, c = (json.loads(request.body)["prompt"].split() for request in (same_a, same_b, other))
+
+    assert (same_a.asked_prompt_tokens, same_a.asked_output_tokens) == (600, 7)
+    assert [len(a), len(b), len(c)] == [600, 600, 600]
+    assert a[:512] == b[:512]
+    assert a[512] != b[512]
+    assert a[0] != c[0]
+
+
+def test_backoff_grows_to_the_cap_with_jitter() -> None:
+    """0.1 s doubling to 5 s, each within ±25 %."""
+    work = Workload(_plan())
+    for attempt, middle in ((0, 0.1), (1, 0.2), (3, 0.8), (10, 5.0)):
+        waits = [work.backoff_s(attempt) for _ in range(50)]
+        assert 0.75 * middle <= min(waits) < max(waits) <= 1.25 * middle
+
+
+def test_questions_come_in_order(tmp_path: Path) -> None:
+    """A prompts file is gone through in order, around its end."""
+    path = tmp_path / "q.jsonl"
+    path.write_text(
+        '{"prompt": "1+1?", "answer": "2"}\n{"prompt": "2+2?", "answer": "4"}\n', encoding="utf-8"
+    )
+    pairs = _bodies(_plan(prompts_file=str(path)), 3)
+
+    assert [body["messages"][0]["content"] for _, body in pairs] == ["1+1?", "2+2?", "1+1?"]
+    assert pairs[0][0].asked_prompt_tokens is None
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_sampled_flag(share: float) -> None:
+    """The trace flag says sampled for the share that the plan wants traced."""
+    assert {bool(share)} == {request.sampled for request, _ in _bodies(_plan(trace_sampled_share=share), 5)}
