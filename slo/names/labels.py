@@ -28,3 +28,6 @@ MODEL_UNKNOWN = "unknown"
 """The model of an engine that never answered."""
 MODEL_SEVERAL = "several"
 """An instance that serves several models: its HTTP counts cannot be split."""
+
+DIRECT_REASON_NO_ANSWER = "no_answer"
+"""Why a direct scrape failed: Prometheus does not say whether it was refused or late."""

@@ -4,7 +4,7 @@
 INSTANCE_MODEL = "inferwatch:instance_model:info"
 """1; remembers the model while the instance does not answer."""
 INSTANCE_DOWN = "inferwatch:instance_down:bool"
-"""1 when the last two probes did not reach the engine."""
+"""1 while probes do not reach the engine; timeouts count once they fill the base window."""
 INSTANCE_STUCK_REQUESTS = "inferwatch:instance_stuck_requests:sum"
 """Requests in an engine that makes no step; there is no sample while it works."""
 INSTANCE_REQUESTS = "inferwatch:instance_requests:rate"

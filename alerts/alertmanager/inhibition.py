@@ -1,0 +1,96 @@
+"""Which alert silences which: the incident over its symptoms, the page over its ticket.
+
+Alertmanager takes two missing labels for equal. So that one alert without a label never silences every
+other one without it, both sides must carry each label that is compared (`<label>=~".+"`).
+"""
+
+from dataclasses import dataclass
+
+from slo.names import alerts, labels
+
+SYMPTOMS_OF_SERVICE = (
+    alerts.AVAILABILITY_BURN_FAST,
+    alerts.AVAILABILITY_BURN_SLOW,
+    alerts.LATENCY_BURN_FAST,
+    alerts.LATENCY_BURN_SLOW,
+    alerts.REQUESTS_FAILING,
+    alerts.CLIENTS_VANISHING,
+    alerts.WAITING_REQUESTS_HIGH,
+    alerts.KV_CACHE_PRESSURE,
+    alerts.PREFIX_CACHE_HIT_LOW,
+    alerts.PREEMPTION_STORM,
+    alerts.ADMISSION_REJECTIONS,
+    alerts.LATENCY_OFF_SCALE,
+    alerts.MIXED_BUCKETS,
+)
+SYMPTOMS_OF_INSTANCE = (
+    alerts.ENGINE_HUNG,
+    alerts.ENGINE_ASLEEP,
+    alerts.ENGINE_METRICS_MISSING,
+    alerts.CANARY_FAILING,
+    alerts.PROBES_FAILING,
+    alerts.COUNTER_INCONSISTENT,
+    alerts.TARGET_VANISHED,
+)
+EARLY_SIGNALS = (
+    alerts.CLIENTS_VANISHING,
+    alerts.WAITING_REQUESTS_HIGH,
+    alerts.KV_CACHE_PRESSURE,
+    alerts.PREFIX_CACHE_HIT_LOW,
+    alerts.PREEMPTION_STORM,
+)
+
+
+@dataclass(frozen=True)
+class Inhibition:
+    """While a source fires, targets with equal labels are not notified."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    equal: tuple[str, ...]
+    source_severity: str | None = None
+    target_severity: str | None = None
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """The rule as Alertmanager reads it."""
+        return {
+            "source_matchers": self._matchers(self.source, self.source_severity),
+            "target_matchers": self._matchers(self.target, self.target_severity),
+            "equal": list(self.equal),
+        }
+
+    def _matchers(self, names: tuple[str, ...], severity: str | None) -> list[str]:
+        own = [f'alertname=~"{"|".join(names)}"'] if names else []
+        level = [f'{labels.SEVERITY}="{severity}"'] if severity else []
+        return own + level + [f'{label}=~".+"' for label in self.equal]
+
+
+OF_SERVICE = (labels.SERVICE, labels.MODEL)
+OF_INSTANCE = (labels.SERVICE, labels.INSTANCE)
+
+INHIBITIONS = (
+    Inhibition((alerts.SERVICE_DOWN,), SYMPTOMS_OF_SERVICE, OF_SERVICE),
+    Inhibition((alerts.ENGINE_DOWN,), SYMPTOMS_OF_INSTANCE, OF_INSTANCE),
+    Inhibition((alerts.ENGINE_HUNG,), (alerts.CANARY_FAILING, alerts.PROBES_FAILING), OF_INSTANCE),
+    Inhibition((alerts.ENGINE_HUNG,), EARLY_SIGNALS, OF_SERVICE),
+    Inhibition((alerts.ENGINE_ASLEEP,), (alerts.CANARY_FAILING,), OF_INSTANCE),
+    Inhibition(
+        (alerts.ENGINE_METRICS_MISSING,), (alerts.PROBES_FAILING, alerts.TARGET_VANISHED), OF_INSTANCE
+    ),
+    Inhibition(
+        (alerts.REQUESTS_FAILING,),
+        (alerts.AVAILABILITY_BURN_FAST, alerts.AVAILABILITY_BURN_SLOW, alerts.ADMISSION_REJECTIONS),
+        OF_SERVICE,
+    ),
+    Inhibition((alerts.SERVICE_VANISHED,), (alerts.TARGET_VANISHED, *SYMPTOMS_OF_SERVICE), OF_SERVICE),
+    Inhibition(
+        (),
+        (),
+        (labels.SERVICE, labels.MODEL, labels.SLOTH_ID),
+        source_severity="page",
+        target_severity="ticket",
+    ),
+    Inhibition((alerts.EXPORTER_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
+    Inhibition((alerts.ALERTMANAGER_DOWN,), (alerts.SCRAPES_FAILING,), (labels.INSTANCE,)),
+)
+"""The literal list; a new rule is one line."""

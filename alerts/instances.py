@@ -1,0 +1,98 @@
+"""Raw series -> what is known of each engine instance: its model, whether it is down or hung.
+
+The model is remembered while an instance does not answer, because its series are gone exactly then.
+"""
+
+from alerts.promql import promql, window
+from alerts.rule import Record
+from alerts.scope import Scope
+from slo.names import engine, labels, records
+
+UNREADABLE_REASONS = (engine.REASON_TOO_LARGE, engine.REASON_MALFORMED, engine.REASON_NO_ENGINE_METRICS)
+"""The engine answers, but what it says cannot be used: not down, but not known to be well either."""
+
+LATE_REASONS = (engine.REASON_TIMEOUT, labels.DIRECT_REASON_NO_ANSWER)
+"""A busy server may be late for one probe."""
+
+
+def instance_records(scope: Scope) -> tuple[Record, ...]:
+    """Return the records of single instances, in the order in which they build on each other."""
+    return (
+        Record(records.INSTANCE_MODEL, _model(scope), scope.labels),
+        Record(records.INSTANCE_DOWN, _down(scope), scope.labels),
+        Record(records.INSTANCE_STUCK_REQUESTS, _stuck(scope), scope.labels),
+        Record(records.UNSERVED, _unserved(scope), scope.labels),
+    )
+
+
+def _model(scope: Scope) -> str:
+    probes = scope.raw(engine.PROBE_SUCCESS)
+    named = promql(f"""
+        group by (instance, model) (
+          {scope.raw(engine.REQUESTS_RUNNING, 'model!=""')} or {scope.raw(engine.ENGINE_INFO, 'model!=""')}
+        )
+    """)
+    one_line = " ".join(named.split())
+    return promql(f"""
+        group by (instance, model) (
+          ({one_line} unless on (instance) (count by (instance) ({one_line}) > 1))
+          or on (instance)
+            label_replace(count by (instance) ({one_line}) > 1, "model", "{labels.MODEL_SEVERAL}", "", "")
+          or on (instance)
+            group by (instance, model) ({scope.recorded(records.INSTANCE_MODEL)} and on (instance) ({probes} == 0))
+          or on (instance)
+            label_replace(group by (instance) ({probes}), "model", "{labels.MODEL_UNKNOWN}", "", "")
+        )
+    """)
+
+
+def _down(scope: Scope) -> str:
+    """A busy server may miss a probe: timeouts count once they fill the base window, a refusal at once."""
+    known, probes = scope.recorded(records.INSTANCE_MODEL), scope.raw(engine.PROBE_SUCCESS)
+    unreadable = scope.raw(engine.PROBE_FAILURE, f'reason=~"{"|".join(UNREADABLE_REASONS)}"')
+    late = scope.raw(engine.PROBE_FAILURE, f'reason=~"{"|".join(LATE_REASONS)}"')
+    return promql(f"""
+        (
+          {known} * on (instance) group_left () (max by (instance) ({probes}) == bool 0)
+          unless on (instance) (max by (instance) ({unreadable}) == 1)
+          unless on (instance) (
+            (max by (instance) ({late}) == 1)
+            and on (instance) (max by (instance) (max_over_time({probes}{scope.base})) == 1)
+          )
+        )
+        or on (instance) {known} * 0
+    """)
+
+
+def steps_rate(scope: Scope, span: str) -> str:
+    """Return engine steps per second by rank; generated tokens where the engine does not count steps."""
+    by = "sum by (instance, model, dp_rank)"
+    return promql(f"""
+        {by} (rate({scope.raw(engine.ITERATION_TOKENS + "_count")}{span}))
+        or {by} (rate({scope.raw(engine.GENERATION_TOKENS_TOTAL)}{span}))
+    """)
+
+
+def _stuck(scope: Scope) -> str:
+    """The gauges of a hung engine freeze: work that stands through the window while no step is counted."""
+    hung = scope.spec.states.hung
+    span = window(hung.window)
+    fewest = max(2, hung.window // scope.spec.intervals.scrape_seconds - 1)
+    by = "sum by (instance, model, dp_rank)"
+    running, waiting = scope.raw(engine.REQUESTS_RUNNING), scope.raw(engine.REQUESTS_WAITING)
+    steps = " ".join(steps_rate(scope, span).split())
+    return promql(f"""
+        sum by (instance, model) (
+          (
+            ({by} (min_over_time({running}{span})) + {by} (min_over_time({waiting}{span})))
+            or {by} (min_over_time({running}{span}))
+          ) > 0
+          and (({steps}) == 0)
+          and ({by} (count_over_time({running}{span})) >= {fewest})
+        )
+    """)
+
+
+def _unserved(scope: Scope) -> str:
+    hung = scope.recorded(records.INSTANCE_STUCK_REQUESTS)
+    return f"min by (model) (({hung} > bool 0) or {scope.recorded(records.INSTANCE_DOWN)})"

@@ -1,0 +1,80 @@
+"""slo.yaml -> every rule group, in the order of evaluation; the literal list of what is generated."""
+
+from alerts.burn_alerts import budget_alerts, burn_alerts
+from alerts.doubts import doubt_alerts, doubt_records
+from alerts.events import event_records
+from alerts.instances import instance_records
+from alerts.quantiles import bound_records, bucket_records, quantile_records
+from alerts.rule import Alert, Group
+from alerts.scope import Scope
+from alerts.signals import signal_alerts, signal_records, throughput_alerts
+from alerts.stack_alerts import quick_stack_alerts, slow_stack_alerts
+from alerts.states import state_alerts, target_alerts, target_records
+from alerts.windows import promise_records, quick_records, resampled_records
+from slo.spec import Spec
+
+
+def service_groups(scope: Scope) -> tuple[Group, ...]:
+    """Return the groups of one service.
+
+    `base` is what pages are made of; `latency` and `signals` may be slower; `budget` sums long windows.
+    """
+    intervals, name = scope.spec.intervals, scope.service.id
+    slow = intervals.slow_evaluation_seconds
+    return (
+        Group(
+            f"{name}-base",
+            intervals.evaluation_seconds,
+            (
+                *instance_records(scope),
+                *event_records(scope),
+                *quick_records(scope),
+                *state_alerts(scope),
+                *burn_alerts(scope, "page"),
+            ),
+        ),
+        Group(
+            f"{name}-budget",
+            intervals.resample_seconds,
+            (
+                *promise_records(scope),
+                *resampled_records(scope),
+                *bound_records(scope),
+                *burn_alerts(scope, "ticket"),
+                *budget_alerts(scope),
+            ),
+        ),
+        Group(f"{name}-latency", slow, (*bucket_records(scope), *quantile_records(scope))),
+        Group(
+            f"{name}-signals",
+            slow,
+            (
+                *doubt_records(scope),
+                *signal_records(scope),
+                *target_records(scope),
+                *signal_alerts(scope),
+                *throughput_alerts(scope),
+                *target_alerts(scope),
+                *doubt_alerts(scope),
+            ),
+        ),
+    )
+
+
+def stack_groups(spec: Spec) -> tuple[Group, ...]:
+    """Return the groups that watch the watchers."""
+    return (
+        Group("stack-base", spec.intervals.evaluation_seconds, quick_stack_alerts(spec)),
+        Group("stack-slow", spec.intervals.slow_evaluation_seconds, slow_stack_alerts(spec)),
+    )
+
+
+def all_groups(spec: Spec) -> tuple[Group, ...]:
+    """Return every group of every service and of the stack."""
+    services = (group for service in spec.services for group in service_groups(Scope(spec, service)))
+    return (*services, *stack_groups(spec))
+
+
+def all_alerts(spec: Spec) -> tuple[Alert, ...]:
+    """Return every alerting rule, in the order of its groups."""
+    return tuple(rule for group in all_groups(spec) for rule in group.rules if isinstance(rule, Alert))

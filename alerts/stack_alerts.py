@@ -1,0 +1,189 @@
+"""The watchers' own metrics -> alerts on exporters, Prometheus and Alertmanager, and a dead man's switch."""
+
+from alerts.promql import promql, window
+from alerts.rule import Alert, Severity
+from alerts.texts import links, percent, span
+from slo.names import alerts, labels
+from slo.spec import Spec
+
+STACK = {labels.SERVICE: "inferwatch"}
+EXPORTER_JOBS = (labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_CANARY)
+
+INGESTION_COUNTERS = {
+    "out-of-order samples": "prometheus_target_scrapes_sample_out_of_order_total",
+    "duplicate timestamps": "prometheus_target_scrapes_sample_duplicate_timestamp_total",
+    "samples out of bounds": "prometheus_target_scrapes_sample_out_of_bounds_total",
+    "sample limit": "prometheus_target_scrapes_exceeded_sample_limit_total",
+    "body size limit": "prometheus_target_scrapes_exceeded_body_size_limit_total",
+    "write-ahead log writes": "prometheus_tsdb_wal_writes_failed_total",
+    "write-ahead log corruption": "prometheus_tsdb_wal_corruptions_total",
+    "compaction": "prometheus_tsdb_compactions_failed_total",
+    "head truncation": "prometheus_tsdb_head_truncations_failed_total",
+    "block reload": "prometheus_tsdb_reloads_failures_total",
+}
+"""What Prometheus lost or refused -> its counter; all are there from its start, on 2.42 and 3."""
+
+
+def _alert(
+    spec: Spec, name: str, expr: str, severity: Severity, summary: str, description: str, for_seconds: int = 0
+) -> Alert:
+    return Alert(
+        name,
+        promql(expr),
+        severity,
+        summary,
+        description,
+        for_seconds=for_seconds,
+        labels=STACK,
+        links=links(spec, name, "stack"),
+    )
+
+
+def quick_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
+    """Return what is judged at every evaluation: blindness, and the sign of life."""
+    jobs, patience = "|".join(EXPORTER_JOBS), spec.stack.exporter_down.for_
+    return (
+        _alert(
+            spec,
+            alerts.EXPORTER_DOWN,
+            f'max by (job) (up{{job=~"{jobs}"}}) == 0',
+            "page",
+            "Inferwatch is blind: no target of job {{ $labels.job }} can be scraped",
+            f"The exporter behind the job has not answered for {span(patience)}; promised is an answer at every "
+            "scrape. Engines may be well or not: nothing of them is known.",
+            patience,
+        ),
+        _alert(
+            spec,
+            alerts.WATCHDOG,
+            "vector(1)",
+            "none",
+            "Alerting works",
+            "Always firing. Whoever receives it must sound the alarm when it stops: then Prometheus, "
+            f"Alertmanager or the way out is broken. It comes every {span(spec.intervals.watchdog_repeat_seconds)}.",
+        ),
+    )
+
+
+def slow_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
+    """Return what may wait for the slow evaluation."""
+    return (
+        *_prometheus_alerts(spec),
+        *_alertmanager_alerts(spec),
+    )
+
+
+def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
+    over, minutes = window(spec.stack.window), span(spec.stack.window)
+    scrapes = spec.trust.scrapes
+    refused = "\nor\n".join(
+        f'label_replace(sum by (instance) (increase({counter}{over})), "what", "{what}", "", "")'
+        for what, counter in INGESTION_COUNTERS.items()
+    )
+    return (
+        _alert(
+            spec,
+            alerts.SCRAPES_FAILING,
+            f"avg by (job, instance) (avg_over_time(up{window(scrapes.window)})) < {scrapes.min_success_ratio:g}",
+            "warning",
+            "Only {{ $value | humanizePercentage }} of scrapes of {{ $labels.instance }} ({{ $labels.job }}) succeed",
+            f"Wanted are {percent(scrapes.min_success_ratio)} over {span(scrapes.window)}. Its numbers have gaps.",
+            scrapes.for_,
+        ),
+        _alert(
+            spec,
+            alerts.RULE_EVALUATION_FAILING,
+            f"sum by (rule_group) (increase(prometheus_rule_evaluation_failures_total{over})) > 0",
+            "ticket",
+            "Rules fail in {{ $labels.rule_group }}",
+            f"{{{{ $value | humanize }}}} evaluations failed in {minutes}; promised is none. Alerts built on those "
+            "rules are blind.",
+        ),
+        _alert(
+            spec,
+            alerts.RULE_EVALUATION_SLOW,
+            f"sum by (rule_group) (increase(prometheus_rule_group_iterations_missed_total{over})) > 0",
+            "ticket",
+            "Rule group {{ $labels.rule_group }} misses evaluations",
+            f"{{{{ $value | humanize }}}} evaluations were missed in {minutes}, because one takes longer than its "
+            "interval; promised is none. Alerts come late.",
+            spec.stack.rules_slow.for_,
+        ),
+        _alert(
+            spec,
+            alerts.INGESTION_FAILING,
+            f"(\n{refused}\n) > 0",
+            "ticket",
+            "Prometheus loses samples: {{ $labels.what }}",
+            f"{{{{ $value | humanize }}}} times in {minutes}; promised is none. What is lost cannot be judged.",
+        ),
+        _alert(
+            spec,
+            alerts.PROMETHEUS_CONFIG_FAILED,
+            "prometheus_config_last_reload_successful == 0",
+            "ticket",
+            "Prometheus runs on an old configuration",
+            "The last reload failed, so that changes of targets and rules are not in force; promised is that what "
+            "is deployed is what runs.",
+            spec.stack.config_failed.for_,
+        ),
+        _alert(
+            spec,
+            alerts.ALERTS_NOT_SENT,
+            f"""
+            sum by (instance) (increase(prometheus_notifications_errors_total{over})) > 0
+            or sum by (instance) (increase(prometheus_notifications_dropped_total{over})) > 0
+            or max by (instance) (prometheus_notifications_alertmanagers_discovered) < 1
+            """,
+            "page",
+            "Alerts do not reach Alertmanager",
+            f"Prometheus could not hand over alerts within {minutes}, or knows no Alertmanager; promised is that "
+            "every alert gets there. Pages may be missing.",
+        ),
+    )
+
+
+def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
+    over, minutes = window(spec.stack.window), span(spec.stack.window)
+    job = f'job="{labels.JOB_ALERTMANAGER}"'
+    return (
+        _alert(
+            spec,
+            alerts.ALERTMANAGER_DOWN,
+            f"up{{{job}}} == 0",
+            "page",
+            "Alertmanager {{ $labels.instance }} is down",
+            "It does not answer Prometheus; promised is that it does at every scrape. Unless another one of its "
+            "cluster is up, nobody is notified of anything.",
+            spec.stack.alertmanager_down.for_,
+        ),
+        _alert(
+            spec,
+            alerts.ALERTMANAGER_CONFIG_FAILED,
+            "alertmanager_config_last_reload_successful == 0",
+            "ticket",
+            "Alertmanager runs on an old configuration",
+            "The last reload failed, so that changes of routes and receivers are not in force; promised is that "
+            "what is deployed is what runs.",
+            spec.stack.config_failed.for_,
+        ),
+        _alert(
+            spec,
+            alerts.ALERTMANAGER_CLUSTER_DEGRADED,
+            f"alertmanager_cluster_members < on () group_left () count(up{{{job}}})",
+            "ticket",
+            "Alertmanager {{ $labels.instance }} does not see its peers",
+            "Its cluster has {{ $value }} members, fewer than are scraped; promised is one cluster. Notifications "
+            "come twice, or silences hold on one side only.",
+            spec.stack.cluster_degraded.for_,
+        ),
+        _alert(
+            spec,
+            alerts.NOTIFICATIONS_FAILING,
+            f"sum by (integration) (increase(alertmanager_notifications_failed_total{over})) > 0",
+            "page",
+            "Notifications by {{ $labels.integration }} fail",
+            f"{{{{ $value | humanize }}}} attempts failed in {minutes}; promised is that each alert arrives. People "
+            "may not hear of what is wrong.",
+        ),
+    )

@@ -1,0 +1,114 @@
+"""Event rates -> error ratios over every window, burn rates and what is left of the budget.
+
+A ratio is bad over total, both summed over the window, never a mean of ratios. The quickest page
+windows are summed from every evaluation; longer ones from a resample, so that 30 days stay cheap.
+Neither mixes steps within one series.
+"""
+
+from alerts.events import slo_labels
+from alerts.promql import window
+from alerts.rule import Record
+from alerts.scope import Scope
+from slo.burn import window_lengths
+from slo.duration import format_seconds
+from slo.names import labels, records
+from slo.objectives import BurnWindow
+
+DAY_SECONDS = 86_400
+
+
+def quick_windows(scope: Scope) -> tuple[BurnWindow, ...]:
+    """Return the page windows that are judged at every evaluation: the shortest long window of all."""
+    pages = [w for w in scope.spec.budget.windows if w.severity == "page"]
+    shortest = min((w.long for w in pages), default=0)
+    return tuple(w for w in pages if w.long == shortest)
+
+
+def quick_lengths(scope: Scope) -> list[int]:
+    """Return the lengths in seconds that are summed from every evaluation."""
+    return sorted({length for w in quick_windows(scope) for length in (w.long, w.short)})
+
+
+def step_seconds(scope: Scope, length: int) -> int:
+    """Return the step of the records that a window of *length* is summed from, in seconds."""
+    intervals = scope.spec.intervals
+    return intervals.evaluation_seconds if length in quick_lengths(scope) else intervals.resample_seconds
+
+
+def events(scope: Scope, length: int) -> tuple[str, str]:
+    """Return the names of the bad and total records that a window of *length* is summed from."""
+    if length in quick_lengths(scope):
+        return records.BAD_EVENTS, records.TOTAL_EVENTS
+    return records.BAD_EVENTS_MINUTE, records.TOTAL_EVENTS_MINUTE
+
+
+def _ratio(scope: Scope, length: int) -> Record:
+    bad, total = events(scope, length)
+    span = window(length)
+    expr = (
+        f"clamp_max(clamp_min(sum_over_time({scope.recorded(bad)}{span}), 0)\n"
+        f"/ (sum_over_time({scope.recorded(total)}{span}) > 0), 1)"
+    )
+    name = format_seconds(length)
+    return Record(records.error_ratio(name), expr, scope.labels | {labels.SLOTH_WINDOW: name})
+
+
+def quick_records(scope: Scope) -> tuple[Record, ...]:
+    """Return the ratios of the quickest page windows and the current burn rate, for every evaluation."""
+    shortest = quick_lengths(scope)[0]
+    return (
+        *(_ratio(scope, length) for length in quick_lengths(scope)),
+        Record(records.CURRENT_BURN_RATE, _burn(scope, shortest), scope.labels),
+    )
+
+
+def _burn(scope: Scope, length: int) -> str:
+    ratio = scope.recorded(records.error_ratio(format_seconds(length)))
+    budget = scope.recorded(records.ERROR_BUDGET)
+    return f"max without (sloth_window) ({ratio}) / on (sloth_id) group_left () {budget}"
+
+
+def resampled_records(scope: Scope) -> tuple[Record, ...]:
+    """Return the resample, the longer ratios, the period's burn rate and the budget left."""
+    span = window(scope.spec.intervals.resample_seconds)
+    period = scope.spec.budget.period_days * DAY_SECONDS
+    quick = quick_lengths(scope)
+    longer = [n for n in (*window_lengths(scope.spec.budget), period) if n not in quick]
+    return (
+        Record(
+            records.BAD_EVENTS_MINUTE,
+            f"avg_over_time({scope.recorded(records.BAD_EVENTS)}{span})",
+            scope.labels,
+        ),
+        Record(
+            records.TOTAL_EVENTS_MINUTE,
+            f"avg_over_time({scope.recorded(records.TOTAL_EVENTS)}{span})",
+            scope.labels,
+        ),
+        *(_ratio(scope, length) for length in sorted(set(longer))),
+        Record(records.PERIOD_BURN_RATE, _burn(scope, period), scope.labels),
+        Record(records.BUDGET_REMAINING, f"1 - {scope.recorded(records.PERIOD_BURN_RATE)}", scope.labels),
+    )
+
+
+def promise_records(scope: Scope) -> tuple[Record, ...]:
+    """Return what is promised as series: objective, budget, period, info."""
+    rules: list[Record] = []
+    for slo in scope.service.slos:
+        names = slo_labels(scope, slo)
+        rules += [
+            Record(records.OBJECTIVE, f"vector({slo.objective:g})", names),
+            Record(records.ERROR_BUDGET, f"vector({1 - slo.objective:.10g})", names),
+            Record(records.PERIOD_DAYS, f"vector({scope.spec.budget.period_days})", names),
+            Record(
+                records.SLO_INFO,
+                "vector(1)",
+                names
+                | {
+                    "sloth_mode": "inferwatch",
+                    "sloth_spec": "slo.yaml",
+                    "sloth_objective": f"{slo.objective * 100:.10g}",
+                },
+            ),
+        ]
+    return tuple(rules)
