@@ -23,6 +23,7 @@ COMMANDS = (
         "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
     ),
     Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
+    Command("loop", "inferwatch.commands.loop", "Load, measure, judge and break a real vLLM; one JSON line."),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
     ),
