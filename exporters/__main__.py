@@ -7,6 +7,8 @@ import sys
 SUBCOMMANDS = {
     "engine": "exporters.engine.server",
     "canary": "exporters.canary.server",
+    "node": "exporters.node.server",
+    "analysis": "exporters.analysis.server",
 }
 
 

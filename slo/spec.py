@@ -6,6 +6,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from slo.analysis import Analysis
 from slo.base import Strict, repeated
 from slo.delivery import Gate, Intervals, Load, Route
 from slo.node import Node
@@ -41,6 +42,7 @@ class Spec(Strict):
     gate_min_samples: int = Field(gt=0)
     node: Node
     scaling: Scaling
+    analysis: Analysis
     routes: tuple[Route, ...]
 
     @model_validator(mode="after")
