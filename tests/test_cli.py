@@ -79,7 +79,13 @@ def test_status_as_json_is_one_object(tmp_path: Path) -> None:
     """Programs read the same facts."""
     answer = RUNNER.invoke(main, ["status", "--json", "--dir", str(tmp_path)])
 
-    assert json.loads(answer.output) == {"services": [], "engines": [], "firing": None, "notifications": []}
+    assert json.loads(answer.output) == {
+        "services": [],
+        "engines": [],
+        "firing": None,
+        "notifications": [],
+        "sign_of_life": None,
+    }
 
 
 def test_down_of_nothing_is_not_an_error(tmp_path: Path) -> None:

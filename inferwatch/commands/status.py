@@ -50,6 +50,9 @@ def lines(found: Status) -> list[str]:
         shown += [_alert_line(alert.labels, alert.state) for alert in found.firing] or ["  none fire"]
     shown.append("last notifications")
     shown += [_notification_line(entry) for entry in found.notifications] or ["  none yet"]
+    shown.append(
+        f"sign of life      {_clock(found.sign_of_life) if found.sign_of_life else 'not delivered yet'}"
+    )
     return shown
 
 
@@ -60,7 +63,11 @@ def _alert_line(labels: Any, condition: str) -> str:
     return f"  {labels.get('severity', '-'):<9} {labels.get('alertname', '?')} ({condition})  {rest}"
 
 
+def _clock(unix_seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(unix_seconds))
+
+
 def _notification_line(entry: dict[str, Any]) -> str:
-    at = time.strftime("%H:%M:%S", time.localtime(entry[RECEIVED_AT]))
+    at = _clock(entry[RECEIVED_AT])
     names = sorted({alert.get("labels", {}).get("alertname", "?") for alert in entry["alerts"]})
     return f"  {at}  {entry.get('status', '?'):<9} {entry.get('receiver', '?')}: {', '.join(names)}"

@@ -9,6 +9,7 @@ from rich.console import Console
 from inferwatch.commands.options import settings_of, stack_folder
 from inferwatch.stack import launcher, processes, selection, state
 from inferwatch.stack.errors import StackError
+from inferwatch.stack.health import EngineHealth
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import State
@@ -40,22 +41,23 @@ def command(
     launcher.require_writable(settings.run_dir)
     wish = selection.choose(engines, service, settings, state.load(settings.state_file))
     now = launcher.up(settings, wish, reporter)
-    click.echo(where_to_look(settings, now))
+    click.echo(where_to_look(settings, now, launcher.wait_seen(settings, now, reporter)))
     if foreground:
         _stay(settings, now, reporter)
 
 
-def where_to_look(settings: Settings, now: State) -> str:
+def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]) -> str:
     """What a person opens next, as lines."""
     if now.selection is None:
         raise StackError("nothing was started")
-    engines = [f"  engine         {url}  (service {now.selection.service})" for url in now.selection.urls]
+    engines = [f"  engine         {engine.url}  {engine.state}" for engine in seen]
     return "\n".join(
         [
             "ready:",
             *engines,
-            f"  SLOs, rules    {settings.url('prometheus')}/api/v1/rules   (Prometheus)",
-            f"  alerts         {settings.url('alertmanager')}/api/v2/alerts   (Alertmanager)",
+            f"  dashboards     {settings.url('dashboards')}",
+            f"  Prometheus     {settings.url('prometheus')}",
+            f"  Alertmanager   {settings.url('alertmanager')}",
             f"  notifications  {settings.notifications_file}",
             f"  logs           {settings.logs_dir}",
             "next: `inferwatch status`, `inferwatch load`, `inferwatch down`",

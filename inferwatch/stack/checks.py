@@ -67,8 +67,12 @@ def rule_tests(settings: Settings, reporter: Reporter) -> str:
 
 
 def alertmanager(settings: Settings, reporter: Reporter) -> str:
-    """amtool accepts the configuration and its templates."""
+    """amtool accepts the configuration and its templates, and nothing in it would fail at the first alert."""
+    from alerts.alertmanager import precheck
+
     file = settings.root / "alerts" / "alertmanager" / settings.alertmanager_config.name
+    if faults := precheck.faults(file):
+        raise Fault("\n    ".join(faults))
     amtool = binaries.resolve("amtool", settings, reporter)
     _run([str(amtool.path), "check-config", str(file)])
     return f"{file.relative_to(settings.root)} accepted by amtool {amtool.version}"

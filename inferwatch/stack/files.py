@@ -1,6 +1,5 @@
 """Spec, settings and selection -> all files that the services read, written before any of them starts."""
 
-import shutil
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ def write_all(spec: Spec, settings: Settings, selection: Selection) -> None:
     config.write_json(settings.targets_file, config.engine_targets(selection))
     config.write_yaml(settings.prometheus_config, config.prometheus_config(spec, settings))
     config.write_yaml(settings.exporter_config, {"allow": allowed_targets(selection)})
-    write_alertmanager(settings)
+    config.write_text(settings.alertmanager_config, alertmanager_config(spec, settings))
 
 
 def allowed_targets(selection: Selection) -> list[dict[str, Any]]:
@@ -31,15 +30,21 @@ def allowed_targets(selection: Selection) -> list[dict[str, Any]]:
     return entries
 
 
-def write_alertmanager(settings: Settings) -> None:
+def alertmanager_config(spec: Spec, settings: Settings) -> str:
     """
-    Copy the committed Alertmanager configuration and point its receivers at the local one.
+    Alertmanager's configuration with every route ending at the local receiver.
 
-    Receivers read their URL from secret files beside the configuration.
+    Secret files in .inferwatch/secrets (slack_url, pagerduty_routing_key, ...) switch on other ways beside it.
     """
-    source = settings.root / "alerts" / "alertmanager"
-    target = settings.alertmanager_config.parent
-    if not (source / settings.alertmanager_config.name).is_file():
-        raise StackError(f"{source} has no {settings.alertmanager_config.name}; run `inferwatch gen`")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(source, target, dirs_exist_ok=True)
+    from alerts.alertmanager import config as alertmanager
+    from alerts.alertmanager.receivers import ReceiverError
+
+    try:
+        return alertmanager.render(
+            spec,
+            secrets_dir=settings.secrets_dir,
+            webhook_url=f"{settings.url('receiver')}/notify",
+            templates=str(settings.root / "alerts" / "alertmanager" / alertmanager.TEMPLATES),
+        )
+    except ReceiverError as error:
+        raise StackError(str(error)) from error

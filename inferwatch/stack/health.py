@@ -8,6 +8,7 @@ from inferwatch.promapi.transport import Transport
 from inferwatch.stack import processes, receiver
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Record, State
+from slo.names import alerts as alert_names
 from slo.names import engine as names
 
 READY, SILENT, ENDED = "ready", "not answering", "ended"
@@ -36,12 +37,20 @@ class EngineHealth:
 
 @dataclass(frozen=True)
 class Status:
-    """The whole stack; *firing* is None when Alertmanager could not be asked."""
+    """
+    The whole stack.
+
+    Attributes:
+        firing: alerts that Alertmanager holds, without the sign of life; None when it could not be asked.
+        notifications: the last ones delivered, without the sign of life.
+        sign_of_life: when the watchdog was last delivered, Unix seconds; None when it never was.
+    """
 
     services: tuple[ServiceHealth, ...]
     engines: tuple[EngineHealth, ...]
     firing: tuple[Alert, ...] | None
     notifications: tuple[dict[str, Any], ...]
+    sign_of_life: float | None
 
     @property
     def is_complete(self) -> bool:
@@ -55,13 +64,15 @@ class Status:
 
 def read(settings: Settings, state: State) -> Status:
     """Ask every service once; nothing that fails to answer stops the rest."""
+    delivered = receiver.read(settings.notifications_file)
     services = tuple(_service(record) for record in state.records.values())
     ready = {service.name for service in services if service.state == READY}
     return Status(
         services=services,
-        engines=_engines(settings, state, can_ask="prometheus" in ready),
+        engines=engines(settings, state, can_ask="prometheus" in ready),
         firing=_firing(settings) if "alertmanager" in ready else None,
-        notifications=tuple(receiver.read(settings.notifications_file)[-LAST_NOTIFICATIONS:]),
+        notifications=tuple(entry for entry in delivered if not _is_watchdog(entry))[-LAST_NOTIFICATIONS:],
+        sign_of_life=max((e[receiver.RECEIVED_AT] for e in delivered if _is_watchdog(e)), default=None),
     )
 
 
@@ -73,7 +84,7 @@ def _service(record: Record) -> ServiceHealth:
     return ServiceHealth(record.name, state, record.url, record.pid, record.log)
 
 
-def _engines(settings: Settings, state: State, *, can_ask: bool) -> tuple[EngineHealth, ...]:
+def engines(settings: Settings, state: State, *, can_ask: bool = True) -> tuple[EngineHealth, ...]:
     urls = state.selection.urls if state.selection else ()
     seen: dict[str, str] = {}
     if can_ask:
@@ -97,9 +108,13 @@ def _probe_states(client: Prometheus) -> dict[str, str]:
     }
 
 
+def _is_watchdog(entry: dict[str, Any]) -> bool:
+    return all(alert.get("labels", {}).get("alertname") == alert_names.WATCHDOG for alert in entry["alerts"])
+
+
 def _firing(settings: Settings) -> tuple[Alert, ...] | None:
     with Alertmanager(settings.url("alertmanager"), timeout_seconds=3.0) as client:
         try:
-            return tuple(client.alerts())
+            return tuple(alert for alert in client.alerts() if alert.name != alert_names.WATCHDOG)
         except PromError:
             return None  # shown as "cannot be asked"

@@ -1,14 +1,16 @@
 """A wish (which engine, where) -> a running stack that matches it; starts, keeps, reloads or ends services."""
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from inferwatch.promapi import PromError
 from inferwatch.promapi.transport import Transport
-from inferwatch.stack import binaries, files, ports, processes, services, state, vllm_cpu
+from inferwatch.stack import binaries, files, health, ports, processes, services, state, vllm_cpu
 from inferwatch.stack.errors import StackError
+from inferwatch.stack.health import EngineHealth
 from inferwatch.stack.locks import held
 from inferwatch.stack.processes import Service
 from inferwatch.stack.progress import Reporter
@@ -34,6 +36,18 @@ def up(settings: Settings, selection: Selection, reporter: Reporter) -> State:
         files.write_all(spec, settings, selection)
         wanted = services.stack_services(spec, settings, selection, paths, engine)
         return reconcile(settings, selection, wanted, reporter)
+
+
+def wait_seen(settings: Settings, now: State, reporter: Reporter) -> tuple[EngineHealth, ...]:
+    """Wait until Prometheus has probed each engine (three scrapes at most) and return what it saw."""
+    patience = 3 * slo_spec.load(settings.spec_path).intervals.scrape_seconds
+    deadline = time.monotonic() + patience
+    with reporter.task("waiting for the first probe of each engine"):
+        while True:
+            seen = health.engines(settings, now)
+            if time.monotonic() > deadline or all(engine.state != health.UNKNOWN for engine in seen):
+                return seen
+            time.sleep(0.5)
 
 
 def down(settings: Settings, reporter: Reporter) -> list[str]:

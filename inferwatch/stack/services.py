@@ -36,6 +36,7 @@ def stack_services(
         _exporter_canary(settings),
         _alertmanager(settings, binaries["alertmanager"]),
         _prometheus(spec, settings, binaries["prometheus"]),
+        _dashboards(spec, settings),
     ]
 
 
@@ -143,4 +144,18 @@ def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
         config_files=(config, *sorted((settings.root / "alerts" / "rules").glob("*.yaml"))),
         reload_path="/-/reload",
         last=True,
+    )
+
+
+def _dashboards(spec: Spec, settings: Settings) -> Service:
+    folder = settings.root / "dashboards" / "json"
+    return Service(
+        name="dashboards",
+        argv=_python(
+            *("inferwatch.render", "--prometheus", settings.url("prometheus")),
+            *("--port", str(settings.port("dashboards")), "--dashboards", str(folder)),
+            *("--scrape-seconds", f"{spec.intervals.scrape_seconds:.0f}"),
+        ),
+        url=settings.url("dashboards"),
+        ready_path="/-/healthy",
     )

@@ -15,6 +15,7 @@ DEFAULT_BASE_PORT = 19000
 PORT_OFFSETS: Mapping[str, int] = {
     "engine": 0,
     "engine-control": 1,
+    "dashboards": 80,
     "prometheus": 90,
     "alertmanager": 93,
     "receiver": 95,
@@ -81,8 +82,13 @@ class Settings:
 
     @property
     def alertmanager_config(self) -> Path:
-        """Copied from alerts/alertmanager with what it refers to."""
-        return self.config_dir / "alertmanager" / "alertmanager.yml"
+        """Rendered with the local receiver."""
+        return self.config_dir / "alertmanager.yml"
+
+    @property
+    def secrets_dir(self) -> Path:
+        """Files that switch on further ways of notification; empty unless the person fills it."""
+        return self.run_dir / "secrets"
 
     @property
     def exporter_config(self) -> Path:

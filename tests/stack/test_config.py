@@ -75,3 +75,23 @@ def test_all_files_are_written_whole(settings: Settings) -> None:
 def test_everything_is_on_loopback(settings: Settings, service: str) -> None:
     """No service of ours listens where another machine could reach it."""
     assert settings.url(service).startswith("http://127.0.0.1:")
+
+
+def test_every_severity_reaches_the_local_receiver(settings: Settings) -> None:
+    """Pages, tickets, warnings and the sign of life are posted to our own webhook; templates are found."""
+    rendered = yaml.safe_load(files.alertmanager_config(slo_spec.load(settings.spec_path), settings))
+
+    hooks = {entry["name"]: entry["webhook_configs"] for entry in rendered["receivers"]}
+    assert set(hooks) == {"page", "ticket", "warning", "watchdog"}
+    assert {hook["url"] for entry in hooks.values() for hook in entry} == {"http://127.0.0.1:19095/notify"}
+    assert rendered["templates"] == [str(settings.root / "alerts/alertmanager/templates/*.tmpl")]
+
+
+def test_a_secret_file_switches_on_its_way_beside_the_receiver(settings: Settings) -> None:
+    """A Slack URL put into the run folder's secrets is referred to by path and never copied."""
+    settings.secrets_dir.mkdir(parents=True)
+    (settings.secrets_dir / "slack_url").write_text("http://127.0.0.1:9/hook")
+    text = files.alertmanager_config(slo_spec.load(settings.spec_path), settings)
+
+    assert str(settings.secrets_dir / "slack_url") in text
+    assert "127.0.0.1:9/hook" not in text
