@@ -72,7 +72,7 @@ class Asker:
             return failed.outcome
         except (NotAsked, aiohttp.ClientConnectionError) as error:
             self.model = None
-            return Outcome("refused", detail=str(error) or type(error).__name__)
+            return Outcome("refused", detail=_why(error))
         except aiohttp.ClientError as error:
             return Outcome("malformed", detail=f"no HTTP answer: {error}")
 
@@ -142,6 +142,13 @@ def _body(api: Api, model: str) -> dict[str, object]:
         "stream_options": {"include_usage": True},
         "user": MARK,
     }
+
+
+def _why(error: Exception) -> str:
+    """The reason alone; aiohttp's own text of a refused connection shows Python objects."""
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        return str(error.os_error)
+    return str(error) or type(error).__name__
 
 
 async def _read_stream(

@@ -168,7 +168,10 @@ async def test_nobody_listening_is_refused(make_asker: MakeAsker) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    assert (await make_asker(address).ask()).key == ("refused", "")
+    outcome = await make_asker(address).ask()
+    assert outcome.key == ("refused", "")
+    assert "Connect call failed" in outcome.detail
+    assert "object at" not in outcome.detail
 
 
 async def test_what_is_no_http_server_is_malformed(make_asker: MakeAsker) -> None:
