@@ -59,7 +59,7 @@ async def test_scenarios_that_move_load_need_load(start) -> None:
 
 async def test_healthy_load_is_answered_without_waiting(start) -> None:
     """Built-in clients are real ones: http, finishes and outcomes agree; hits above 0.61; no queue."""
-    client = await start(EngineConfig(), LoadConfig(requests_per_second=20))
+    client = await start(replace(FAST, decode_step_seconds=0.02), LoadConfig(requests_per_second=20))
     samples = await client.until(lambda s: s["request_success_total/length"] >= 40)
     assert samples["prefix_cache_hits_total"] / samples["prefix_cache_queries_total"] > 0.61
     assert samples["num_requests_waiting"] == 0
