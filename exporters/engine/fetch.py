@@ -24,6 +24,7 @@ _HEADERS = {
 }
 _INFLATE = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 _CHUNK = 64 * 1024
+_CONTEXTS_KEPT = 64
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Upstream:
                     )
                 body = await _body(response, limit, progress)
                 return Answer(response.status, body, response.headers.get("Content-Type", ""))
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
             raise ProbeError(*_explain(error)) from error
 
     def _context(self, module: Module) -> ssl.SSLContext:
@@ -101,9 +102,6 @@ class Upstream:
         except (OSError, ssl.SSLError) as error:
             raise ProbeError(names.REASON_CREDENTIALS, f"ca_file, cert_file or key_file: {error}") from error
         return context
-
-
-_CONTEXTS_KEPT = 64
 
 
 def _authorization(module: Module) -> dict[str, str]:
