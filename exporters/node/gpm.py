@@ -92,7 +92,7 @@ class Gpm:
             window = self.ratios[_RATIOS[number]] if number in _RATIOS else self.pipes[_PIPES[number]]
             window.add(now, percent / 100)
 
-    def samples(self, gpu: Gpu, since: float) -> Iterator[Sample]:
+    def samples(self, gpu: Gpu, since: float, now: float) -> Iterator[Sample]:
         """The state, and each quantity that was measured since."""
         yield from state_set(names.GPM_STATE, names.GPM_STATES, self.state, gpu.labels)
         if self.state != "supported":
@@ -104,6 +104,8 @@ class Gpm:
         for pipe, window in self.pipes.items():
             if stats := window.stats(since):
                 yield gpu.sample(names.GPU_PIPE_ACTIVE_RATIO, stats.mean, pipe=pipe)
+        if not any(window.fresh(now) for window in self.ratios.values()):
+            return
         for (family, direction), value in list(self.traffic.items()):
             yield gpu.sample(family, value, direction=direction)
 

@@ -1,7 +1,6 @@
 """Everything that NVML tells, on three cadences and an event wait, kept until a scrape asks."""
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +35,7 @@ log = logging.getLogger(__name__)
 
 _EVENT_WAIT_MILLISECONDS = 500
 _REOPEN_AT_MOST_SECONDS = 300.0
+_STALE_AFTER = 6  # cadences without a reading after which the last one is not served any more
 
 # Sources that need nothing but the GPU, read on the slow cadence.
 SLOW: tuple[Callable[[Gpu], Iterator[Sample]], ...] = (
@@ -60,6 +60,7 @@ class _Kept:
     slow: list[Sample] = field(default_factory=list)
     slow_at: float = float("-inf")
     processes: list[GpuProcess] | None = None
+    processes_at: float = float("-inf")
 
 
 class GpuSide:
@@ -113,7 +114,7 @@ class GpuSide:
         """Who has a context on which GPU."""
 
         def work(gpu: Gpu, kept: _Kept) -> None:
-            kept.processes = processes.read(gpu)
+            kept.processes, kept.processes_at = processes.read(gpu), now
 
         self._each(work)
 
@@ -215,13 +216,14 @@ class GpuSide:
     def _gpu_samples(
         self, gpu: Gpu, kept: _Kept, since: float, now: float, owner: Callable[[int], Owner]
     ) -> Iterable[Sample]:
-        yield from kept.windows.samples(gpu, since)
-        yield from kept.gpm.samples(gpu, since)
+        yield from kept.windows.samples(gpu, since, now)
+        yield from kept.gpm.samples(gpu, since, now)
         if not kept.mig_on:
             yield from bound.samples(gpu, kept.gpm.means(since), self.spec.bound)
-        if kept.processes is not None:
+        every = self.spec.sampling
+        if kept.processes is not None and now - kept.processes_at <= _STALE_AFTER * every.process_seconds:
             yield from processes.samples(gpu, kept.processes, owner)
-        if now - kept.slow_at <= 6 * self.spec.sampling.slow_seconds:
+        if now - kept.slow_at <= _STALE_AFTER * every.slow_seconds:
             yield from kept.slow
 
     def _fault_samples(self) -> Iterator[Sample]:
@@ -238,8 +240,3 @@ class GpuSide:
         with self._gate.exclusive():
             self._close_events()
             self.fleet.close()
-
-
-def monotonic() -> float:
-    """The clock of every reading."""
-    return time.monotonic()

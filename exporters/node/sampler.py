@@ -26,7 +26,7 @@ class GpuWindows:
         self.settled = SettledMemory(spec.memory_settled)
         self.memory = memory.Source()
 
-    def samples(self, gpu: Gpu, since: float) -> list[Sample]:
+    def samples(self, gpu: Gpu, since: float, now: float) -> list[Sample]:
         """min, mean, max, last of each window; a window with no reading has no series."""
         found = []
         for family, window in list(self.by_family.items()):
@@ -39,8 +39,10 @@ class GpuWindows:
                     for stat, value in stats.items()
                 ]
         found += clocks.event_samples(gpu, self.masks.values(since))
-        if self.by_family.get(names.GPU_MEMORY_USED_BYTES):
-            found.append(gpu.sample(names.GPU_MEMORY_SETTLED, float(self.settled.now)))
+        used = self.by_family.get(names.GPU_MEMORY_USED_BYTES)
+        if used is None or not used.fresh(now):
+            return found
+        found.append(gpu.sample(names.GPU_MEMORY_SETTLED, float(self.settled.now)))
         if self.settled.bytes is not None:
             found.append(gpu.sample(names.GPU_MEMORY_SETTLED_BYTES, self.settled.bytes))
         return found

@@ -37,6 +37,11 @@ class Window:
         while self._readings[0][0] < now - self._seconds:
             self._readings.popleft()
 
+    def fresh(self, now: float) -> bool:
+        """Whether anything was read within the window's length."""
+        readings = self._readings
+        return bool(readings) and readings[-1][0] >= now - self._seconds
+
     def values(self, since: float) -> list[float]:
         """The readings taken after `since`, oldest first."""
         found = []
