@@ -66,7 +66,7 @@ class HostSide:
         """The main thread of each engine core."""
         if not self._threads:
             return
-        busy = self._cpu_busy() if any(t.bound for t in self._threads.values()) else {}
+        busy = self._cpu_busy()
         for thread in list(self._threads.values()):
             thread.read(self._config.proc_root, now, self._online, busy)
 
@@ -80,8 +80,8 @@ class HostSide:
         # CUDA's order is by bus where all cards are alike.
         alike = len({gpu.model for gpu in gpus}) == 1
         fastest = [by_bus[bus] for bus in sorted(by_bus)] if alike else None
-        if "CUDA_VISIBLE_DEVICES" not in environment and len(gpus) != 1:
-            return []
+        if "CUDA_VISIBLE_DEVICES" not in environment:
+            return []  # without it even the only GPU is a guess: the engine may run on the CPU
         return visible_uuids(environment, by_bus, fastest) or []
 
     def _cgroup_samples(self) -> Iterator[Sample]:

@@ -19,7 +19,7 @@ class _Reading:
     busy: float
     processor: int
     waited: float | None
-    bound_cpus_busy: float
+    bound_cpus_busy: float | None
     migrations: int | None
 
 
@@ -68,7 +68,7 @@ class CoreThread:
             busy=scheduled[0] if scheduled and scheduled[0] > 0 else stat.cpu_seconds,
             processor=stat.processor,
             waited=scheduled[1] if scheduled and scheduled[0] > 0 else None,
-            bound_cpus_busy=sum(cpu_busy.get(cpu, 0.0) for cpu in self.bound),
+            bound_cpus_busy=_sum_of(cpu_busy, self.bound),
             migrations=procfs.parse_migrations(procfs.read(task / "sched") or ""),
         )
         self._add(reading, wanted)
@@ -91,7 +91,8 @@ class CoreThread:
             self.migrations += int(last.processor != now.processor)
         if now.waited is not None and last.waited is not None:
             self.waited = (self.waited or 0.0) + max(now.waited - last.waited, 0.0)
-        self.bound_cpus_busy += max(now.bound_cpus_busy - last.bound_cpus_busy, 0.0)
+        if now.bound_cpus_busy is not None and last.bound_cpus_busy is not None:
+            self.bound_cpus_busy += max(now.bound_cpus_busy - last.bound_cpus_busy, 0.0)
 
     def read_all(self, proc_root: Path) -> None:
         """Add up what every thread of the process used since the last look, by thread name."""
@@ -136,3 +137,8 @@ class CoreThread:
         for thread, seconds in sorted(self.threads.items()):
             labels = joined(self.labels, label_text(thread=thread))
             yield Sample(names.ENGINE_THREAD_CPU_SECONDS_TOTAL, labels, seconds)
+
+
+def _sum_of(cpu_busy: Mapping[int | None, float], cpus: frozenset[int]) -> float | None:
+    """Busy seconds of these CPUs; None unless all are known."""
+    return sum(cpu_busy[cpu] for cpu in cpus) if cpus and cpus <= cpu_busy.keys() else None
