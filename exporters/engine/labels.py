@@ -4,10 +4,11 @@ The cache is keyed by content (the rule and the label text as the engine wrote i
 notion of target or time, and is emptied as a whole when it reaches a bound.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from exporters.engine.exposition import LineError, escape, parse_labels
+from exporters.engine.exposition import LineError, escape, parse_labels, parse_number
 from slo.names import engine as names
 
 Labels = Mapping[bytes, bytes]
@@ -23,7 +24,8 @@ _ENTRY_OVERHEAD_BYTES = 200  # two bytes objects and a dict slot, rounded up
 class LabelRule:
     """Which labels of the engine's samples survive, under which names.
 
-    `keep` is (engine's name, our name) in the order of output; a label in `required` must be there.
+    `keep` is (engine's name, our name) in the order of output; `required` must be there, and `bound` must
+    be a number (Prometheus refuses a whole page for one bucket bound that is none).
     `ranked`: the family belongs to one engine core, so that it carries `dp_rank`.
     """
 
@@ -31,6 +33,7 @@ class LabelRule:
     keep: tuple[tuple[bytes, bytes], ...] = ()
     required: bytes | None = None
     ranked: bool = True
+    bound: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class LabelCache:
             return FOREIGN
         if rule.required is not None and rule.required not in labels:
             raise LineError(f"label {rule.required.decode()} is missing")
+        if rule.bound is not None and math.isnan(parse_number(labels[rule.bound])):
+            raise LineError("a bucket bound that is not a number")
         parts = []
         model = reader.model(labels)
         if model is not None:

@@ -39,7 +39,7 @@ class SourceTable:
 
 
 def _bucket_rule(rule: LabelRule) -> LabelRule:
-    return LabelRule(f"{rule.name}+le", (*rule.keep, (_LE, _LE)), _LE, rule.ranked)
+    return LabelRule(f"{rule.name}+le", (*rule.keep, (_LE, _LE)), _LE, rule.ranked, _LE)
 
 
 def _slots(prefix: str, metric: Metric, source: Source) -> list[Slot]:

@@ -103,6 +103,15 @@ def test_a_histogram_with_an_unreadable_line_is_left_out_alone(translated):
     assert result.reading.parse_errors == 1
 
 
+@pytest.mark.parametrize("bound", [b"0.5\\n", b"2.\t5", b"NaN", b"half", b""])
+def test_a_bound_that_is_no_number_costs_its_family(bound, translated):
+    """Prometheus would refuse the whole page for it: the family is left out instead."""
+    result = translated(RUNNING + GOOD.replace(b'le="0.5"', b'le="%b"' % bound))
+    assert result.page.values("llm_request_duration_seconds_count") == []
+    assert result.page.one("llm_requests_running") == 3
+    assert result.reading.parse_errors == 1
+
+
 def test_ten_unreadable_lines_are_borne_and_eleven_are_not(translated):
     """Up to ten lines are left out and counted; beyond that the page is malformed."""
     bad = b'vllm:num_requests_waiting{engine="%d",model_name="\\q"} 1\n'
