@@ -49,7 +49,7 @@ class Client:
             samples = await self.metrics()
             if holds(samples):
                 return samples
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
 
 Start = Callable[..., Awaitable[Client]]

@@ -11,7 +11,7 @@ from sim import scenarios
 from sim.config import EngineConfig, LoadConfig, SimConfig
 
 FAST = EngineConfig(model="tiny", decode_step_seconds=0.01, decode_sequence_seconds=0.0)
-LOAD = LoadConfig(requests_per_second=40)
+LOAD = LoadConfig(requests_per_second=15)
 
 NAMES = {
     "healthy", "traffic_spike", "slow_decode", "slow_prefill", "kv_thrash", "cache_cold", "errors",
@@ -59,9 +59,12 @@ async def test_scenarios_that_move_load_need_load(start) -> None:
 
 async def test_healthy_load_is_answered_without_waiting(start) -> None:
     """Built-in clients are real ones: http, finishes and outcomes agree; hits above 0.61; no queue."""
-    client = await start(replace(FAST, decode_step_seconds=0.02), LoadConfig(requests_per_second=20))
+    client = await start(replace(FAST, decode_step_seconds=0.02), LoadConfig(requests_per_second=15))
+    # The first request of each of the eight prefixes (four, as text and as chat) cannot hit.
+    cold = await client.until(lambda s: s["request_success_total/length"] >= 20)
     samples = await client.until(lambda s: s["request_success_total/length"] >= 40)
-    assert samples["prefix_cache_hits_total"] / samples["prefix_cache_queries_total"] > 0.61
+    hits, queries = (samples[n] - cold[n] for n in ("prefix_cache_hits_total", "prefix_cache_queries_total"))
+    assert hits / queries > 0.61
     assert samples["num_requests_waiting"] == 0
     assert samples["num_preemptions_total"] == 0
     finished = samples["request_success_total/length"] + samples["request_success_total/stop"]
@@ -71,11 +74,11 @@ async def test_healthy_load_is_answered_without_waiting(start) -> None:
 
 
 async def test_traffic_spike_makes_a_queue_that_goes_away(start) -> None:
-    """Twenty times the rate on two seats: requests wait; back to healthy, none."""
-    engine = replace(FAST, max_num_seqs=2)
-    client = await start(engine, LoadConfig(requests_per_second=4, max_in_flight=40))
-    await client.server.switch("traffic_spike", {"factor": 20})
-    await client.until(lambda s: s["num_requests_waiting"] > 10)
+    """Ten times the rate, twice what two seats can answer: requests wait; back to healthy, none."""
+    engine = replace(FAST, max_num_seqs=2, decode_step_seconds=0.02)
+    client = await start(engine, LoadConfig(requests_per_second=2, max_in_flight=16))
+    await client.server.switch("traffic_spike", {"factor": 10})
+    await client.until(lambda s: s["num_requests_waiting"] > 8)
     await client.server.switch("healthy", {})
     await client.until(lambda s: s["num_requests_waiting"] == 0)
 
@@ -104,9 +107,9 @@ async def test_slow_prefill_delays_the_first_token_only(start) -> None:
 
 async def test_kv_thrash_preempts_and_recovers(start) -> None:
     """Little KV space under load: usage near 1, preemptions, a queue; all answered in the end."""
-    client = await start(FAST, LOAD)
+    client = await start(replace(FAST, decode_step_seconds=0.03), LOAD)
     await client.server.switch("kv_thrash", {"usable_blocks": 40, "chunk_tokens": 16})
-    samples = await client.until(lambda s: s["num_preemptions_total"] >= 3 and s["num_requests_waiting"] > 5)
+    samples = await client.until(lambda s: s["num_preemptions_total"] >= 3 and s["num_requests_waiting"] > 3)
     assert samples["kv_cache_usage_perc"] > 0.9
     await client.server.switch("healthy", {})
     await client.until(
