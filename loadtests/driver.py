@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gevent
-from gevent.event import Event
 from gevent.pool import Group
 
 from loadtests.client import Client
@@ -47,7 +46,6 @@ class Driver:
         self._work = Workload(plan, worker)
         self._recorder = Recorder(folder, worker)
         self._requests = Group()
-        self._started = Event()
         self._start_ns = 0
         self._left = _split(plan.max_requests, worker, workers)
 
@@ -57,11 +55,10 @@ class Driver:
             gevent.sleep(60 - time.time() % 60)
         self._recorder.start()
         self._start_ns = now_ns()
-        self._started.set()
 
     def run_closed(self, slot: int, endpoint: Endpoint | None = None) -> None:
         """Be client number *slot* of this worker: next request when the last was answered and thought over."""
-        self._started.wait()
+        self._requests.add(gevent.getcurrent())
         arrival = self.plan.arrival
         place = slot * self._workers + self._worker
         while not self.closing and self._left != 0:
@@ -82,7 +79,6 @@ class Driver:
 
     def run_open(self, endpoint: Endpoint | None = None) -> None:
         """Send each request of this worker's share when it is due, whatever became of the earlier ones."""
-        self._started.wait()
         timer = PreciseTimer()
         try:
             for due in self._schedule():

@@ -20,9 +20,7 @@ def _bind(environment: Any, **_: Any) -> None:
     run = LoadRun(environment, Path(options.plan), Path(options.records))
     environment.load_run = run
     environment.process_exit_code = 0  # failed requests are findings, not a failed run
-    environment.events.spawning_complete.add_listener(lambda user_count, **_: run.spawned())
-    environment.events.quitting.add_listener(lambda **_: run.finish())
-    run.listen_for_workers()
+    run.listen()
 
 
 _events: Any = locust.events  # its listeners are untyped

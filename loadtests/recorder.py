@@ -8,22 +8,13 @@ from typing import BinaryIO
 
 import gevent
 
+from loadtests.recorder_files import health_file, records_file
 from loadtests.records import RequestRecord, to_line
 from loadtests.transport import now_ns, wall_offset_ns
 
 FLUSH_S = 0.25
 _LAG_PROBE_S = 0.05
 _BUFFER_BYTES = 1024 * 1024
-
-
-def records_file(folder: Path, worker: int) -> Path:
-    """Where worker number *worker* writes its records."""
-    return folder / f"records-{worker}.jsonl"
-
-
-def health_file(folder: Path, worker: int) -> Path:
-    """Where worker number *worker* writes its own CPU share and event-loop lag."""
-    return folder / f"client-{worker}.jsonl"
 
 
 class Recorder:

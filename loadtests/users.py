@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gevent
+from gevent.event import Event
 from locust import User, task
 from locust.exception import StopUser
 from locust.runners import MasterRunner, WorkerRunner
@@ -34,7 +35,9 @@ class LoadRun:
         self._folder = folder
         self._driver: Driver | None = None
         self._users = 0
-        self._begun = False
+        self._begun = self._concluding = False
+        self._done: set[int] = set()
+        self.ready = Event()
 
     @property
     def driver(self) -> Driver:
@@ -45,24 +48,43 @@ class LoadRun:
             self._driver = Driver(self.plan, self._folder, self._tell_locust, worker, self.plan.processes)
         return self._driver
 
-    def spawned(self) -> None:
-        """All users are there: start the clock, in every process that has users (a master has none)."""
+    def listen(self) -> None:
+        """Hear from Locust: all users are there, one of them failed, the end; on a master, from the workers."""
+        events = self._environment.events
+        events.spawning_complete.add_listener(lambda **_: self._spawned())
+        events.user_error.add_listener(lambda **_: self._crashed())
+        events.quitting.add_listener(lambda **_: self.finish())
+        if self._is_master:
+            self._environment.runner.register_message("load_done", self._worker_done)
+
+    def _spawned(self) -> None:
+        """Start the clock, in every process that has users (a master has none)."""
         if not self._begun and not self._is_master:
             self._begun = True
-            gevent.spawn(self.driver.begin)
+            gevent.spawn(self._begin).link_exception(lambda _: self._crashed())
 
-    def listen_for_workers(self) -> None:
-        """On a master: quit when every worker has reported that it is done."""
-        if not self._is_master:
-            return
-        done: set[int] = set()
+    def _begin(self) -> None:
+        self.driver.begin()
+        self.ready.set()
 
-        def worker_done(environment: Any, msg: Any, **_: Any) -> None:
-            done.add(msg.data["worker"])
-            if len(done) == self.plan.processes:
-                environment.runner.quit()
+    def _worker_done(self, msg: Any, **_: Any) -> None:
+        self._done.add(msg.data["worker"])
+        if msg.data["crashed"]:
+            self._environment.process_exit_code = EXIT_CRASHED
+        if msg.data["crashed"] or len(self._done) == self.plan.processes:
+            self._environment.runner.quit()
 
-        self._environment.runner.register_message("load_done", worker_done)
+    def _crashed(self) -> None:
+        """Our own fault, not the server's: nothing measured so far can be trusted, end now and say so."""
+        self._environment.process_exit_code = EXIT_CRASHED
+        gevent.spawn(self._report_done, crashed=True)
+
+    def _report_done(self, *, crashed: bool) -> None:
+        runner = self._environment.runner
+        if isinstance(runner, WorkerRunner):
+            runner.send_message("load_done", {"worker": runner.worker_index, "crashed": crashed})
+        else:
+            runner.quit()
 
     @property
     def _is_master(self) -> bool:
@@ -76,11 +98,13 @@ class LoadRun:
     def user_left(self) -> None:
         """Count a user out; after the last one the run drains and this process reports that it is done."""
         self._users -= 1
-        if self._users == 0 and not self.driver.closing:
+        if self._users == 0 and not self._concluding:
+            self._concluding = True
             gevent.spawn(self._conclude)
 
     def finish(self) -> None:
         """Cut what is under way and close the files; at once. A driver that crashed makes the exit code 70."""
+        self._concluding = True
         if self._driver is not None:
             self._driver.finish()
             if self._driver.crashed:
@@ -89,11 +113,7 @@ class LoadRun:
     def _conclude(self) -> None:
         self.driver.drain()
         self.driver.finish()
-        runner = self._environment.runner
-        if isinstance(runner, WorkerRunner):
-            runner.send_message("load_done", {"worker": runner.worker_index})
-        else:
-            runner.quit()
+        self._report_done(crashed=self.driver.crashed)
 
     def _tell_locust(self, record: RequestRecord) -> None:
         fire = self._environment.events.request.fire
@@ -132,6 +152,7 @@ class InferenceUser(User):
     def follow_the_plan(self) -> None:
         """Send requests until the plan is over, then stop."""
         run: LoadRun = self.environment.load_run
+        run.ready.wait()
         slot = run.user_came()
         try:
             if run.plan.arrival.kind == "closed":

@@ -1,0 +1,191 @@
+"""Whole runs: Locust in its own process against the truthful server, and what is left when it dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadtests.plan import Arrival, LoadPlan, closed, open_loop, parse_plan
+from loadtests.recorder_files import records_file
+from loadtests.run import LoadError, LoadProcess, read_records, read_result, run_load
+
+ROOT = Path(__file__).parents[2]
+
+
+def _plan(url: str, arrival: Arrival, **changes: Any) -> LoadPlan:
+    base = {"base_url": url, "model": "ok", "arrival": arrival, "output_tokens": 3, "drain_s": 5}
+    return parse_plan({**base, **changes})
+
+
+def _wait_for(condition: Any, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def test_importing_the_runner_brings_neither_locust_nor_gevent() -> None:
+    """Monkey-patching belongs to the load process alone."""
+    names = "answer,http1,lengths,plan,quality,records,report,run,shapes,sse,stream,workload"
+    code = f"import sys\nfor n in '{names}'.split(','): __import__('loadtests.' + n)\n"
+    code += "sys.exit(bool({'gevent', 'locust'} & set(sys.modules)))"
+
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_open_loop_sends_every_request_once(server: Any, tmp_path: Path) -> None:
+    """40 a second for 1.5 s, evenly: 60 requests, each recorded as the server saw it, on schedule."""
+    plan = _plan(server.url, open_loop(40, 1.5, "constant"), tenants=[{"name": "t", "share": 1}])
+    result = run_load(plan, tmp_path)
+
+    assert len(result.records) == 60 == len(server.seen)
+    assert {record.outcome for record in result.records} == {"ok"}
+    assert {record.trace_id for record in result.records} == {s.headers["x-request-id"] for s in server.seen}
+    assert sum(record.output_tokens or 0 for record in result.records) == 180
+    gaps = {round(b.scheduled_s - a.scheduled_s, 3) for a, b in pairwise(result.records)}
+    assert gaps == {0.025}
+    assert all(record.schedule_delay_s >= 0 for record in result.records)
+    assert (result.exit_code, result.stopped) == (0, False)
+    assert result.health[-1]["written"] == 60
+    assert "time to first token" in (tmp_path / "locust.log").read_text(encoding="utf-8")
+    assert read_result(tmp_path).records == result.records
+    assert (tmp_path / "records.parquet").exists()
+
+
+def test_closed_loop_follows_its_users(server: Any, tmp_path: Path) -> None:
+    """One client for a second, then three: never more under way than there are clients."""
+    arrival = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": {"kind": "closed", "segments": [
+        {"duration_s": 1, "start": 1, "end": 1}, {"duration_s": 1, "start": 3, "end": 3}]}}).arrival  # fmt: skip
+    result = run_load(_plan(server.url, arrival), tmp_path)
+    begin = result.records[0].scheduled_s
+    early = [record for record in result.records if record.end_s < begin + 0.9]
+    late = [record for record in result.records if record.scheduled_s > begin + 1.3]
+
+    assert _most_at_once(early) == 1
+    assert _most_at_once(late) == 3
+    assert len(result.records) == len(server.seen)
+
+
+def _most_at_once(records: list[Any]) -> int:
+    edges = sorted([(r.scheduled_s, 1) for r in records] + [(r.end_s, -1) for r in records])
+    now = most = 0
+    for _, change in edges:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def test_errors_aborts_and_maximum(server: Any, tmp_path: Path) -> None:
+    """In-stream errors are errors, and the run ends after as many requests as were wanted."""
+    result = run_load(_plan(server.url, closed(2, 30), model="error-event", max_requests=7), tmp_path)
+
+    assert [record.error_name for record in result.records] == ["stream_error:EngineDead"] * 7
+    log = (tmp_path / "locust.log").read_text(encoding="utf-8")
+    assert "RequestFailed" in log
+    assert "engine stopped" not in log
+
+
+def test_retries_are_attempts_of_one_request(server: Any, tmp_path: Path) -> None:
+    """Three attempts of each request are recorded, the first two as to be retried, with back-off between."""
+    retries = {"max_attempts": 3, "base_s": 0.05, "cap_s": 2}
+    plan = _plan(server.url, closed(1, 20), model="refuse", max_requests=2, retries=retries)
+    records = run_load(plan, tmp_path).records
+
+    assert [(r.seq, r.attempt, r.will_retry) for r in sorted(records, key=lambda r: (r.seq, r.attempt))] == [
+        (seq, attempt, attempt < 2) for seq in (0, 1) for attempt in (0, 1, 2)
+    ]
+    assert len({record.trace_id for record in records}) == 2
+    assert len({seen.headers["x-request-id"] for seen in server.seen}) == 6
+    first, second = (r for r in records if r.seq == 0 and r.attempt < 2)
+    assert second.started_s - first.end_s >= 0.05 * 0.75
+
+
+def test_a_frozen_server_does_not_slow_the_schedule(server: Any, tmp_path: Path) -> None:
+    """A61 at a tenth of its size: 100 requests in 1 s, the server frozen for 0.6 s of it.
+
+    A closed loop would have sent about 40 and shown one slow one a user; here all 100 are sent and most waited.
+    """
+
+    def freeze(process: LoadProcess) -> bool:
+        if len(server.seen) >= 20 and not thawed:
+            server.frozen.set()
+            time.sleep(0.6)
+            server.frozen.clear()
+            thawed.append(True)
+        return True
+
+    thawed: list[bool] = []
+    plan = _plan(server.url, open_loop(100, 1, "constant"), output_tokens=1)
+    records = run_load(plan, tmp_path, on_tick=freeze, tick_s=0.01).records
+    waits = sorted(record.latency_from_schedule_s or 0 for record in records)
+
+    assert thawed and len(records) == 100
+    assert waits[-5] > 0.5
+    assert waits[50] > 0.1
+
+
+def test_stop_at_once_keeps_what_is_known(server: Any, tmp_path: Path) -> None:
+    """Answers under way are recorded as unfinished, finished ones as they were."""
+    process = LoadProcess(_plan(server.url, closed(3, 60), output_tokens=500), tmp_path)
+    _wait_for(lambda: len(server.seen) == 3 and all(len(seen.tokens) > 2 for seen in server.seen))
+    result = process.stop()
+
+    assert [record.outcome for record in result.records] == ["unfinished"] * 3
+    assert all(record.chunks > 0 for record in result.records)
+    assert result.stopped
+
+
+def test_unanswered_requests_are_cut_after_the_drain(server: Any, tmp_path: Path) -> None:
+    """A slow answer is not left out of the records: it is there as unfinished, with the time it had."""
+    result = run_load(
+        _plan(server.url, open_loop(10, 0.3, "constant"), output_tokens=900, drain_s=0.5), tmp_path
+    )
+
+    assert [record.outcome for record in result.records] == ["unfinished"] * 3
+    assert all(record.end_s - record.started_s > 0.4 for record in result.records)
+
+
+def test_records_survive_a_killed_client(server: Any, tmp_path: Path) -> None:
+    """SIGKILL loses at most the last fraction of a second; a failed client is an error."""
+    process = LoadProcess(_plan(server.url, closed(2, 60)), tmp_path)
+    path = records_file(tmp_path, 0)
+    _wait_for(lambda: path.exists() and path.stat().st_size > 2000)
+    os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(LoadError, match="ended with code -9"):
+        process.wait(20)
+
+    kept = list(read_records(tmp_path))
+    assert len(kept) >= 2
+    assert {record.outcome for record in kept} == {"ok"}
+
+
+def test_several_processes_share_the_plan(server: Any, tmp_path: Path) -> None:
+    """Two workers send disjoint halves, merged in the result, with their clocks compared."""
+    plan = _plan(server.url, open_loop(40, 1, "constant"), processes=2)
+    result = run_load(plan, tmp_path)
+
+    assert len(result.records) == 40 == len(server.seen)
+    assert {record.worker for record in result.records} == {0, 1}
+    assert len({record.trace_id for record in result.records}) == 40
+
+
+def test_a_used_folder_is_refused(server: Any, tmp_path: Path) -> None:
+    """Two runs never mix their records."""
+    records_file(tmp_path, 0).touch()
+
+    with pytest.raises(LoadError, match="earlier run"):
+        LoadProcess(_plan(server.url, closed(1, 1)), tmp_path)
+
+
+def test_a_client_that_cannot_start_is_an_error(tmp_path: Path) -> None:
+    """The error names the log and shows its end."""
+    plan = _plan("http://127.0.0.1:9", closed(1, 1), token_file=str(tmp_path / "none"))
+
+    with pytest.raises(LoadError, match=r"locust\.log"):
+        run_load(plan, tmp_path / "run")
