@@ -12,7 +12,7 @@ from slo.names import alerts as alert_names
 from slo.names import engine as names
 
 READY, SILENT, ENDED = "ready", "not answering", "ended"
-UNKNOWN = "unknown"
+UP, UNKNOWN = "up", "unknown"
 LAST_NOTIFICATIONS = 5
 
 
@@ -101,7 +101,7 @@ def _probe_states(client: Prometheus) -> dict[str, str]:
         return {}  # shown as unknown: what could not be read is neither up nor down
     why = {sample.labels["instance"]: sample.labels.get("reason", UNKNOWN) for sample in reasons}
     return {
-        sample.labels["instance"]: "up"
+        sample.labels["instance"]: UP
         if sample.value == 1
         else f"down ({why.get(sample.labels['instance'], UNKNOWN)})"
         for sample in success

@@ -39,13 +39,13 @@ def up(settings: Settings, selection: Selection, reporter: Reporter) -> State:
 
 
 def wait_seen(settings: Settings, now: State, reporter: Reporter) -> tuple[EngineHealth, ...]:
-    """Wait until Prometheus has probed each engine (three scrapes at most) and return what it saw."""
+    """Wait until Prometheus sees each engine up, three scrapes at most, and return what it saw."""
     patience = 3 * slo_spec.load(settings.spec_path).intervals.scrape_seconds
     deadline = time.monotonic() + patience
     with reporter.task("waiting for the first probe of each engine"):
         while True:
             seen = health.engines(settings, now)
-            if time.monotonic() > deadline or all(engine.state != health.UNKNOWN for engine in seen):
+            if time.monotonic() > deadline or all(engine.state == health.UP for engine in seen):
                 return seen
             time.sleep(0.5)
 
@@ -67,7 +67,11 @@ def reconcile(settings: Settings, selection: Selection, wanted: list[Service], r
     not wanted any more. On failure ends again what it started.
     """
     before = state.load(settings.state_file)
-    kept = {service.name: before.records[service.name] for service in wanted if _is_kept(service, before)}
+    same = [service for service in wanted if _is_kept(service, before)]
+    if not all(service.last or service in same for service in wanted):
+        # What judges the others must not see them down while they are changed on purpose.
+        same = [service for service in same if not service.last]
+    kept = {service.name: before.records[service.name] for service in same}
     unwanted = [record for name, record in before.records.items() if name not in kept]
     _stop(reversed(unwanted), reporter)
     missing = [service for service in wanted if service.name not in kept]
@@ -86,6 +90,7 @@ def reconcile(settings: Settings, selection: Selection, wanted: list[Service], r
         left = {name: record for name, record in now.records.items() if name not in gone}
         state.save(settings.state_file, replace(now, records=left))
         raise
+    now = replace(now, records={service.name: now.records[service.name] for service in wanted})
     state.save(settings.state_file, now)
     return now
 

@@ -81,6 +81,19 @@ def test_a_changed_command_restarts_only_that_service(
     assert processes.find(first.records["a"]) is None
 
 
+def test_what_judges_the_others_is_off_while_they_change(
+    reconcile: Callable[..., State], web_service: Callable[..., Service]
+) -> None:
+    """Changing the engine on purpose must not page: Prometheus ends first and starts when the engine is ready."""
+    engine, prometheus = web_service("engine"), web_service("prometheus", last=True)
+    first = reconcile(engine, prometheus)
+    second = reconcile(replace(engine, env={"CHANGED": "1"}), prometheus)
+    created = {name: record.created for name, record in second.records.items()}
+
+    assert pids(second)["prometheus"] != pids(first)["prometheus"]
+    assert created["prometheus"] > created["engine"]
+
+
 def test_what_is_not_wanted_any_more_is_ended(
     reconcile: Callable[..., State], web_service: Callable[..., Service]
 ) -> None:
