@@ -63,19 +63,24 @@ def variables(of_metric: str = engine.PROBE_SUCCESS, *, with_model: bool = True)
     return chosen
 
 
+def alert_annotation(matchers: str = ',service=~"$service"') -> Json:
+    """Where alerts began to fire; *matchers* narrow them, each after a comma."""
+    return annotation(
+        "Alerts",
+        f'ALERTS{{alertstate="firing",severity=~"page|ticket|warning"{matchers}}}',
+        RED,
+        "{{alertname}}",
+        "{{severity}} · {{service}} {{model}} {{instance}}",
+    )
+
+
 def annotations() -> list[Json]:
     """Alerts that fire, engines that started or changed version, models that were swapped."""
     info = of(engine.ENGINE_INFO, labels=WHOLE_ENGINE)
     up = of(engine.ENGINE_UP, labels=WHOLE_ENGINE)
     finished = of(engine.GENERATION_TOKENS_TOTAL, labels=WHOLE_ENGINE)
     return [
-        annotation(
-            "Alerts",
-            'ALERTS{alertstate="firing",severity=~"page|ticket|warning",service=~"$service"}',
-            RED,
-            "{{alertname}}",
-            "{{severity}} · {{service}} {{model}} {{instance}}",
-        ),
+        alert_annotation(),
         annotation(
             "Deploys",
             f"count by (instance, version) ({info}) unless count by (instance, version) ({info} offset 1m)",

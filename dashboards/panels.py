@@ -13,6 +13,8 @@ UNITS = {
     "none": "a plain number",
     "bytes": "bytes",
     "cps": "events per second",
+    "watt": "watts",
+    "celsius": "degrees Celsius",
     "dateTimeFromNow": "time since",
     "string": "a name",
 }
@@ -164,9 +166,25 @@ def heatmap(
     )  # fmt: skip
 
 
+def rows_heatmap(
+    title: str, says: str, source: str, expr: str, legend: str, unit: str = "percentunit", *, width: int = 12,
+    scheme: str = "Viridis", maximum: float = 1, unit_words: str = "",
+) -> ModernPanel:  # fmt: skip
+    """One row a series, cells coloured by its value: for comparing many things of one kind over time."""
+    panel = heatmap(title, says, source, expr, unit, width=width, scheme=scheme, exemplar=False)
+    reading = f"{says} Read it as: a row is one of them, brighter is more."
+    panel.description = describe(reading, unit, source, unit_words)
+    panel.targets = _lettered([Query(expr=expr, legendFormat=legend)])
+    panel.options["color"] |= {"min": 0, "max": maximum, "exponent": 1, "scale": "linear"}
+    panel.options["cellValues"] = {"unit": unit}
+    panel.options["yAxis"] = {"axisPlacement": "left", "reverse": False}
+    del panel.options["filterValues"]
+    return panel
+
+
 def state_timeline(
     title: str, says: str, source: str, queries: Sequence[Query], mappings: Sequence[Json], *, width: int = 24,
-    unit: str = "none", steps: Steps = ((None, GREY),), unit_words: str = "",
+    unit: str = "none", steps: Steps = ((None, GREY),), unit_words: str = "", no_value: str = "no data",
 ) -> ModernPanel:  # fmt: skip
     """One row a series, coloured by state over time."""
     return ModernPanel(
@@ -175,7 +193,7 @@ def state_timeline(
         field_config={
             "defaults": {
                 "color": {"mode": "thresholds"}, "custom": {"fillOpacity": 80, "lineWidth": 0},
-                "mappings": list(mappings), "thresholds": thresholds(steps), "unit": unit,
+                "mappings": list(mappings), "thresholds": thresholds(steps), "unit": unit, "noValue": no_value,
             },
             "overrides": [],
         },
@@ -231,4 +249,42 @@ def table(
         targets=_lettered(queries), transformations=list(transformations),
         field_config={"defaults": defaults, "overrides": list(overrides)},
         options={"cellHeight": "sm", "frameIndex": 0, "showHeader": True, "sortBy": []},
+    )  # fmt: skip
+
+
+def matrix(
+    title: str, says: str, source: str, expr: str, *, row: str, column: str, width: int = 12,
+    unit: str = "percentunit", colour: str = "continuous-RdYlGr", minimum: float = 0, maximum: float = 1,
+    mappings: Sequence[Json] = (), decimals: int | None = 0, unit_words: str = "",
+) -> ModernPanel:  # fmt: skip
+    """Coloured cells over two axes that are not time: *expr* gives one sample a cell, by labels *row*, *column*.
+
+    Both labels are numbers (lower bounds of bins). The two sorts put the columns, then the rows, in their order:
+    to the right and upwards is more.
+    """
+    unknown = {
+        "type": "special",
+        "options": {"match": "nan", "result": {"text": "–", "color": "transparent"}},
+    }
+    return table(
+        title, says, source, [Query(expr=expr, instant=True, format="table", legendFormat="__auto")],
+        width=width, unit=unit, colour=colour, minimum=minimum, maximum=maximum, decimals=decimals,
+        cell={"type": "color-background", "mode": "basic"}, mappings=[*mappings, unknown], unit_words=unit_words,
+        transformations=[
+            {"id": "convertFieldType", "options": {
+                "conversions": [{"targetField": row, "destinationType": "number"},
+                                {"targetField": column, "destinationType": "number"}], "fields": {}}},
+            {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": column}]}},
+            {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": row, "desc": True}]}},
+            {"id": "groupingToMatrix", "options": {
+                "columnField": column, "rowField": row, "valueField": "Value", "emptyValue": "null"}},
+        ],
+        overrides=[{
+            "matcher": {"id": "byName", "options": f"{row}\\{column}"},
+            "properties": [
+                {"id": "custom.cellOptions", "value": {"type": "auto"}},
+                {"id": "unit", "value": "none"},
+                {"id": "displayName", "value": f"{row} \\ {column}"},
+            ],
+        }],
     )  # fmt: skip

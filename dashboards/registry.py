@@ -2,11 +2,18 @@
 
 from collections.abc import Callable
 
-from dashboards import engine_page, slo_page
+from dashboards import batching_page, engine_page, gpu_page, kv_page, slo_page, stack_page
 from dashboards.style import Json
 from slo.spec import Spec
 
-DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (slo_page.build, engine_page.build)
+DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
+    slo_page.build,
+    engine_page.build,
+    batching_page.build,
+    kv_page.build,
+    gpu_page.build,
+    stack_page.build,
+)
 
 
 def build_all(spec: Spec) -> dict[str, Json]:

@@ -35,10 +35,7 @@ def _short_window(spec: Spec) -> str:
 
 def _answer(spec: Spec) -> Band:
     short = _short_window(spec)
-    kept = (
-        f"min by ({BY_SLO}) ({recorded(records.error_ratio(short))}"
-        f" <= bool on (sloth_id, model) group_left () {recorded(records.ERROR_BUDGET)})"
-    )
+    kept = f"min by ({BY_SLO}) ({recorded(records.CURRENT_BURN_RATE)} <= bool 1)"
     return Band(
         6,
         [
@@ -66,6 +63,7 @@ def _answer(spec: Spec) -> Band:
                 width=10,
                 decimals=1,
                 text="value_and_name",
+                no_value="not enough history yet",
             ),
             stat(
                 "Alerts firing",

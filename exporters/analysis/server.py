@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from exporters.analysis.findings import find
 from exporters.analysis.history import read
@@ -42,6 +42,7 @@ def analysis_app(prometheus: Prometheus, config: Analysis) -> web.Application:
     """The application; it reads every *config.every* seconds. Ready: one reading was good."""
     state = State()
     registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
     registry.register(AnalysisCollector(state, BELIEVED_ROUNDS * config.every, time.time))
 
     async def rounds() -> None:

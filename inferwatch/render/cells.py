@@ -7,8 +7,9 @@ from typing import Any
 
 from inferwatch.promapi import Series
 from inferwatch.render import theme
-from inferwatch.render.canvas import Canvas, Cells, Rect, Text, text_width
+from inferwatch.render.canvas import Canvas, Cells, Rect, Text, fit, text_width
 from inferwatch.render.fetch import Answer, Event
+from inferwatch.render.fields import series_name
 from inferwatch.render.frame import HEAD, PAD, Plot, gutter, mark_events, time_axis, value_axis
 from inferwatch.render.units import show
 from inferwatch.render.variables import Window
@@ -52,7 +53,10 @@ def buckets(series: Sequence[Series]) -> Buckets:
 
 
 def draw(canvas: Canvas, panel: Json, given: Sequence[Answer], view: Window, events: Sequence[Event]) -> None:
-    """Draw the first answer's histogram over *view*."""
+    """Draw the first answer over *view*: a histogram, or a row a series where its format is not heatmap."""
+    if given[0].format != "heatmap":
+        _draw_rows(canvas, panel, given[0], view, events)
+        return
     found = buckets(given[0].series)
     used = [i for i, counts in enumerate(found.counts) if any(counts.values())]
     if not used:
@@ -68,16 +72,39 @@ def draw(canvas: Canvas, panel: Json, given: Sequence[Answer], view: Window, eve
     )  # fmt: skip
     top = max(v for row in counts for v in row.values())
     colour = panel["options"]["color"]
-    times = [
-        view.start + i * view.step_seconds
-        for i in range(int((view.end - view.start) / view.step_seconds) + 1)
-    ]
+    times = _times(view)
     rows = tuple(tuple(_cell(row.get(t, 0.0), top, colour) for t in times) for row in reversed(counts))
     value_axis(canvas, plot, marks)
     time_axis(canvas, plot)
     canvas.add(Cells(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top, rows))
     mark_events(canvas, plot, events)
     _colour_bar(canvas, plot, top, colour)
+
+
+def _draw_rows(canvas: Canvas, panel: Json, answer: Answer, view: Window, events: Sequence[Event]) -> None:
+    """One row a series, first at the bottom, coloured between the panel's least and most."""
+    series = sorted(answer.series, key=lambda s: series_name(answer, s.labels))
+    names = [fit(series_name(answer, s.labels), canvas.width * 0.3, 10) for s in series]
+    colour = panel["options"]["color"]
+    top = colour.get("max") or max((v for s in series for _, v in s.points if math.isfinite(v)), default=1.0)
+    left = gutter(names)
+    plot = Plot(left, HEAD + 6, canvas.width - PAD - 46, canvas.height - 30, view, 0, float(len(series)))
+    shown = [{t: v for t, v in s.points if math.isfinite(v)} for s in series]
+    rows = tuple(
+        tuple(_cell(row[t] + 1e-9, top, colour) if t in row else "" for t in _times(view))
+        for row in reversed(shown)
+    )
+    time_axis(canvas, plot)
+    canvas.add(Cells(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top, rows))
+    for place, name in enumerate(names):
+        canvas.add(Text(left - 6, plot.y(place + 0.5) + 3.5, name, "muted", 10, "end"))
+    mark_events(canvas, plot, events)
+    _colour_bar(canvas, plot, top, colour, panel["options"].get("cellValues", {}).get("unit", "short"))
+
+
+def _times(view: Window) -> list[float]:
+    steps = int((view.end - view.start) / view.step_seconds)
+    return [view.start + i * view.step_seconds for i in range(steps + 1)]
 
 
 def _bound(bound: float, unit: str) -> str:
@@ -87,10 +114,10 @@ def _bound(bound: float, unit: str) -> str:
 def _cell(value: float, top: float, colour: Json) -> str:
     if value <= 1e-9:
         return ""
-    return theme.scale(colour["scheme"], 0.08 + 0.92 * (value / top) ** colour["exponent"])
+    return theme.scale(colour["scheme"], 0.08 + 0.92 * min(value / top, 1.0) ** colour["exponent"])
 
 
-def _colour_bar(canvas: Canvas, plot: Plot, top: float, colour: Json) -> None:
+def _colour_bar(canvas: Canvas, plot: Plot, top: float, colour: Json, unit: str = "short") -> None:
     """What the brightness means, right of the plot."""
     x, steps = plot.right + 8, 24
     height = (plot.bottom - plot.top) / steps
@@ -99,7 +126,7 @@ def _colour_bar(canvas: Canvas, plot: Plot, top: float, colour: Json) -> None:
         fill = theme.scale(colour["scheme"], 0.08 + 0.92 * share ** colour["exponent"])
         canvas.add(Rect(x, plot.bottom - (i + 1) * height, 7, height + 0.5, fill))
     for share in (0.0, 0.5, 1.0):
-        text = show(float(f"{top * share:.2g}"))
+        text = show(float(f"{top * share:.2g}"), unit)
         size = 9.0 if text_width(text, 9) > 34 else 10.0
         y = plot.bottom - share * (plot.bottom - plot.top)
         canvas.add(Text(x + 11, y + (3.5 if 0 < share < 1 else 0 if share == 0 else 8), text, "muted", size))

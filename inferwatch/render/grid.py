@@ -22,12 +22,15 @@ def draw(canvas: Canvas, panel: Json, given: Sequence[Answer]) -> None:
     fields = [field(panel, name) for name in table.columns]
     room = int((canvas.height - HEAD - ROW - 10) // ROW)
     rows = table.rows if len(table.rows) <= room else table.rows[: max(room - 1, 1)]
-    widths = _widths(table, fields, canvas.width - 2 * PAD)
     matrix = any(t["id"] == "groupingToMatrix" for t in panel.get("transformations", ()))
+    room_wide = canvas.width - 2 * PAD
+    widths = _even(fields, room_wide) if matrix else _widths(table, fields, room_wide)
     lefts = [PAD + sum(widths[:i]) for i in range(len(widths))]
-    for left, width, one in zip(lefts, widths, fields, strict=True):
+    for place, (left, width, one) in enumerate(zip(lefts, widths, fields, strict=True)):
         name = one.name.replace("\\", " ↓  ") + " →" if matrix and "\\" in one.name else one.name
-        canvas.add(Text(left + 6, HEAD + 14, fit(name, width - 10, bold=True), "muted", 11, bold=True))
+        shown, middle = fit(name, width - 10, bold=True), matrix and place > 0
+        x, anchor = (left + width / 2, "middle") if middle else (left + 6, "start")
+        canvas.add(Text(x, HEAD + 14, shown, "muted", 11, anchor, True))
     canvas.add(Line(((PAD, HEAD + ROW - 2), (canvas.width - PAD, HEAD + ROW - 2)), "border"))
     tall = min(ROW if not matrix else (canvas.height - HEAD - ROW - 10) / max(len(rows), 1), 40.0)
     for number, row in enumerate(rows):
@@ -75,6 +78,12 @@ def _cell(canvas: Canvas, one: Field, cell: Cell, box: tuple[float, float, float
     canvas.add(Text(x, y + height / 2 + 4, text, ink, 11, "middle" if number else "start", hint=hint))
     if not filled:
         canvas.add(Line(((left, y + height), (left + width, y + height)), "grid"))
+
+
+def _even(fields: Sequence[Field], room: float) -> list[float]:
+    """A matrix: the column of row names as wide as it needs, all others alike."""
+    first = text_width(fields[0].name, bold=True) + 40
+    return [first, *((room - first) / (len(fields) - 1) for _ in fields[1:])]
 
 
 def _widths(table: Table, fields: Sequence[Field], room: float) -> list[float]:

@@ -63,6 +63,8 @@ def _plot(
         values_at = ticks.logarithmic(low, high)
     elif shared.unit == "s" and low == 0:
         values_at = ticks.seconds_ticks(high, int(height / 34))
+    elif shared.unit == "bytes" and low == 0:
+        values_at = ticks.bytes_ticks(high, int(height / 34))
     else:
         values_at = ticks.linear(low, high, max(int(height / 34), 2))
     marks = [(v, show(v, shared.unit)) for v in values_at]

@@ -51,6 +51,12 @@ def seconds_ticks(high: float, about: int) -> list[float]:
     return [float(n * step) for n in range(int(high // step) + 1)]
 
 
+def bytes_ticks(high: float, about: int) -> list[float]:
+    """Values from 0 that are round in KiB, MiB, GiB, …."""
+    size = 1024.0 ** max(math.floor(math.log(max(high, 1.0), 1024)), 0)
+    return [size * v for v in linear(0, high / size, about)]
+
+
 def times(start: float, end: float, about: int) -> list[tuple[float, str]]:
     """Round moments of local time with their text: clock times, with the date where a range is over a day."""
     rough = (end - start) / max(about, 1)

@@ -13,7 +13,7 @@ _TIMES = (
 )
 _COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BYTES = ((2.0**40, " TiB"), (2.0**30, " GiB"), (2.0**20, " MiB"), (2.0**10, " KiB"), (1.0, " B"))
-_SUFFIXES = {"reqps": " req/s", "cps": " /s", "ops": " ops/s"}
+_SUFFIXES = {"reqps": " req/s", "cps": " /s", "ops": " ops/s", "watt": " W", "celsius": " °C"}
 
 
 def show(value: float, unit: str = "short", decimals: int | None = None) -> str:
