@@ -88,3 +88,19 @@ class Gate(Strict):
                 f"a gate on {self.sli} takes {' and '.join(sorted(bounds))}, not {sorted(given)}"
             )
         return self
+
+
+class GateTest(Strict):
+    """How gates decide: the paired test of throughput, what is cut off, and the rate that must be reached."""
+
+    significance: OpenRatio
+    min_pairs: int = Field(ge=2)
+    max_pairs: int = Field(ge=2)
+    warmup_seconds: float = Field(ge=0)
+    min_rate_ratio: OpenRatio
+
+    @model_validator(mode="after")
+    def _pairs_in_order(self) -> "GateTest":
+        if self.max_pairs < self.min_pairs:
+            raise ValueError(f"max_pairs {self.max_pairs} is under min_pairs {self.min_pairs}; raise it")
+        return self

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from slo.analysis import Analysis
 from slo.base import Strict, repeated
-from slo.delivery import Gate, Intervals, Load, Route
+from slo.delivery import Gate, GateTest, Intervals, Load, Route
 from slo.node import Node
 from slo.objectives import Budget, Service
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
@@ -40,6 +40,7 @@ class Spec(Strict):
     load: Load
     gates: tuple[Gate, ...]
     gate_min_samples: int = Field(gt=0)
+    gate_test: GateTest
     node: Node
     scaling: Scaling
     analysis: Analysis
