@@ -68,7 +68,7 @@ class Module(_Strict):
 
     timeout_s: float = Field(default=10.0, gt=0, le=300)
     max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024)
-    max_series: int = Field(default=20_000, ge=1, le=1_000_000)
+    max_series: int = Field(default=10_000, ge=1, le=1_000_000)
     adapter: str = AUTO
     bearer_token_file: Path | None = None
     ca_file: Path | None = None

@@ -7,6 +7,7 @@ notion of target or time, and is emptied as a whole when it reaches a bound.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 from exporters.engine.exposition import LineError, escape, parse_labels, parse_number
 from slo.names import engine as names
@@ -61,6 +62,7 @@ class LabelCache:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._tables: dict[tuple[str, str], dict[bytes, bytes]] = {}
+        self._writing = Lock()  # large pages are translated in threads
         self.entries = 0
         self.bytes = 0
 
@@ -77,14 +79,19 @@ class LabelCache:
         if len(text) > _MAX_TEXT_BYTES:
             raise LineError(f"labels of more than {_MAX_TEXT_BYTES} bytes")
         made = self._make(rule, reader, parse_labels(text))
-        cost = len(text) + len(made) + _ENTRY_OVERHEAD_BYTES
-        if self.entries >= self._max_entries or self.bytes + cost > self._max_bytes:
-            self._clear()
         if text:  # the quick path reads an empty text as "look closer"
-            table[text] = made
-            self.entries += 1
-            self.bytes += cost
+            self._keep(table, text, made)
         return made
+
+    def _keep(self, table: dict[bytes, bytes], text: bytes, made: bytes) -> None:
+        cost = len(text) + len(made) + _ENTRY_OVERHEAD_BYTES
+        with self._writing:
+            if self.entries >= self._max_entries or self.bytes + cost > self._max_bytes:
+                self._clear()
+            if text not in table:
+                table[text] = made
+                self.entries += 1
+                self.bytes += cost
 
     def _make(self, rule: LabelRule, reader: LabelReader, labels: Labels) -> bytes:
         if reader.foreign(labels):

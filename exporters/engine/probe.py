@@ -30,6 +30,7 @@ _VERSION_BYTES = 64 * 1024
 _VERSION_SHARE = 0.5  # of the time left, so that a hanging /version costs its label and not the probe
 _VERSION_TEXT = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}\Z")
 _VERSIONS_KEPT = 2048
+_LARGE_BYTES = 512 * 1024  # translated in a thread, so that other probes are answered meanwhile
 _START_TIME = b"\nprocess_start_time_seconds "
 
 
@@ -103,7 +104,10 @@ class _Run:
         reading, text, failure = None, b"", None
         try:
             answer, adapter, version = await self._read()
-            reading, text = self._translate(answer, adapter, version)
+            if len(answer.body) > _LARGE_BYTES:
+                reading, text = await asyncio.to_thread(self._translate, answer, adapter, version)
+            else:
+                reading, text = self._translate(answer, adapter, version)
         except ProbeError as error:
             failure = error
         stats = ProbeStats(

@@ -17,6 +17,7 @@ from exporters.engine.sourcetable import Slot, SourceTable
 from slo.names import engine as names
 
 MAX_PARSE_ERRORS = 10  # lines that may be left out before the page as a whole is not trusted
+_MAX_LINE_BYTES = 16 * 1024
 _PLAIN_NUMBER = b"0123456789.e+-"
 _SHOWN = 120
 
@@ -74,6 +75,8 @@ def scan(lines: Iterable[bytes], table: SourceTable, cache: LabelCache) -> Scan:
 
 def _look_closer(line: bytes, at: int, table: SourceTable, cache: LabelCache, result: Scan) -> None:
     try:
+        if len(line) > _MAX_LINE_BYTES:
+            raise LineError(f"a line of more than {_MAX_LINE_BYTES} bytes")
         _, text, value = split_sample(line)
         if at >= len(table.slots):
             parse_number(value)

@@ -335,7 +335,7 @@ async def test_a_module_s_own_list_keeps_its_token_at_home(page, tmp_path):
                 assert response.status == 400
 
 
-@pytest.mark.parametrize("content", [None, "", "two\nlines", "caf\u00e9"])
+@pytest.mark.parametrize("content", [None, "", "two\nlines", "t\u00e9"])
 async def test_a_token_that_cannot_be_read_is_said(page, tmp_path, content):
     """Missing, empty or unusable: the probe fails for `credentials` and nothing is sent."""
     if content is not None:
@@ -493,3 +493,14 @@ async def test_plain_http_to_a_tls_port_and_back(page, tmp_path, certificate):
         assert reason(await probe(client, page, f"http://127.0.0.1:{port}")) in ("http", "unreachable")
     async with engine() as (target, _), exporter(tls_config()) as client:
         assert reason(await probe(client, page, f"https://{target}")) == "tls"
+
+
+async def test_a_huge_page_does_not_stop_the_others(page):
+    """Two megabytes of distinct series are refused in a thread while other probes are answered."""
+    line = b'vllm:num_requests_running{engine="%d",model_name="m"} 1\n'
+    huge = b"".join(line % rank for rank in range(36_000))
+    async with engine(huge) as (large, _), engine() as (small, _), exporter() as client:
+        slow = asyncio.create_task(probe(client, page, large))
+        while not slow.done():
+            assert reason(await probe(client, page, small)) is None
+        assert reason(await slow) == "too_large"
