@@ -4,6 +4,7 @@ from alerts.burn_alerts import budget_alerts, burn_alerts
 from alerts.doubts import doubt_alerts, doubt_records
 from alerts.events import event_records
 from alerts.instances import instance_records
+from alerts.node import node_groups
 from alerts.quantiles import bound_records, bucket_records, quantile_records
 from alerts.rule import Alert, Group
 from alerts.scope import Scope
@@ -70,9 +71,9 @@ def stack_groups(spec: Spec) -> tuple[Group, ...]:
 
 
 def all_groups(spec: Spec) -> tuple[Group, ...]:
-    """Return every group of every service and of the stack."""
+    """Return every group of every service, of the nodes and of the stack."""
     services = (group for service in spec.services for group in service_groups(Scope(spec, service)))
-    return (*services, *stack_groups(spec))
+    return (*services, *node_groups(spec), *stack_groups(spec))
 
 
 def all_alerts(spec: Spec) -> tuple[Alert, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from alerts.alertmanager.config import render as alertmanager_config
 from alerts.direct import direct_groups
 from alerts.listing import alert_list
+from alerts.node import node_groups
 from alerts.registry import service_groups, stack_groups
 from alerts.rule import rule_file
 from alerts.scope import Scope
@@ -22,6 +23,7 @@ def files(spec: Spec) -> dict[str, str]:
         for service in spec.services
     }
     return services | {
+        f"{RULES}/node.yaml": rule_file(node_groups(spec)),
         f"{RULES}/stack.yaml": rule_file(stack_groups(spec)),
         f"{RULES}/direct-vllm.yaml": rule_file(direct_groups(spec)),
         "alerts/alertmanager/alertmanager.yml": alertmanager_config(spec),

@@ -83,6 +83,7 @@ class NodeJoint(Strict):
     queue_growth_requests: float = Field(gt=0)
     baseline_window: PositiveSeconds
     throttled_from_ratio: OpenRatio
+    memory_high_from_ratio: OpenRatio
     min_requests: float = Field(gt=0)
 
 

@@ -67,6 +67,13 @@ class Inhibition:
 
 OF_SERVICE = (labels.SERVICE, labels.MODEL)
 OF_INSTANCE = (labels.SERVICE, labels.INSTANCE)
+OF_CORE = (labels.INSTANCE, labels.DP_RANK)
+JOINT = (
+    alerts.ENGINE_STARVED,
+    alerts.LATENCY_MEMORY_BOUND,
+    alerts.LATENCY_THROTTLED,
+    alerts.PREEMPTIONS_MEMORY_FULL,
+)
 
 INHIBITIONS = (
     Inhibition((alerts.SERVICE_DOWN,), SYMPTOMS_OF_SERVICE, OF_SERVICE),
@@ -90,6 +97,20 @@ INHIBITIONS = (
         source_severity="page",
         target_severity="ticket",
     ),
+    Inhibition((alerts.SERVICE_DOWN,), JOINT, OF_SERVICE),
+    Inhibition((alerts.ENGINE_DOWN,), JOINT, OF_INSTANCE),
+    Inhibition((alerts.ENGINE_STARVED,), (alerts.WAITING_REQUESTS_HIGH,), OF_SERVICE),
+    Inhibition(
+        (alerts.PREEMPTIONS_MEMORY_FULL,), (alerts.PREEMPTION_STORM, alerts.KV_CACHE_PRESSURE), OF_SERVICE
+    ),
+    Inhibition((alerts.NOISY_NEIGHBOUR,), (alerts.ENGINE_CPU_BOUND, alerts.GPU_WAITS_FOR_CPU), OF_CORE),
+    Inhibition((alerts.ENGINE_CPU_BOUND,), (alerts.GPU_WAITS_FOR_CPU,), OF_CORE),
+    Inhibition((alerts.NODE_AGENT_DOWN, alerts.GPU_LOST), (alerts.GPU_UNREADABLE,), (labels.INSTANCE,)),
+    Inhibition((alerts.GPU_ROW_REMAP_FAILED,), (alerts.GPU_ROW_REMAP_PENDING,), ("uuid",)),
+    Inhibition(
+        (alerts.GPU_XID_HARDWARE,), (alerts.GPU_XID_APPLICATION, alerts.GPU_ECC_UNCORRECTED), ("uuid",)
+    ),
+    Inhibition((alerts.TENANT_OUT_OF_MEMORY,), (alerts.TENANT_MEMORY_PRESSURE,), ("tenant", "node")),
     Inhibition((alerts.EXPORTER_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
     Inhibition((alerts.ALERTMANAGER_DOWN,), (alerts.SCRAPES_FAILING,), (labels.INSTANCE,)),
 )

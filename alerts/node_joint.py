@@ -1,0 +1,133 @@
+"""GPU × engine: what the engine feels, with what its GPU did at the same time -> why.
+
+Latency rises over the mean of the hour before, by instance; how far it may rise is the first band of
+the joint table. Every alert needs both halves: one that is unknown is no evidence.
+"""
+
+from alerts.promql import promql, window
+from alerts.rule import Alert, Record
+from alerts.texts import percent, span
+from slo.names import alerts, dashboards, engine
+from slo.names import node_records as records
+from slo.spec import Spec
+
+_SLIS = {
+    "time_to_first_token": engine.TIME_TO_FIRST_TOKEN_SECONDS,
+    "inter_token_latency": engine.INTER_TOKEN_LATENCY_SECONDS,
+}
+_WHO = "{{ $labels.service }} / {{ $labels.model }}, engine {{ $labels.instance }}"
+_BY = "service, model, instance"
+
+
+def joint_records(spec: Spec) -> tuple[Record, ...]:
+    """Return each instance's latency and its rise; no sample without traffic, none without a past."""
+    joint = spec.node.joint
+    span_, past = window(joint.window), window(joint.baseline_window)
+    quantile = spec.joint.latency_quantile
+    latencies = tuple(
+        Record(
+            records.INSTANCE_LATENCY,
+            f"""
+            histogram_quantile({quantile:g}, sum by ({_BY}, le) (rate({family}_bucket{span_})))
+            and on ({_BY}) sum by ({_BY}) (rate({family}_count{span_})) > 0
+            """,
+            {"sli": sli},
+        )
+        for sli, family in _SLIS.items()
+    )
+    before = f"avg_over_time({records.INSTANCE_LATENCY}{past} offset {span_[1:-1]})"
+    rise = f"{records.INSTANCE_LATENCY} / ({before} > 0) - 1"
+    return (*latencies, Record(records.INSTANCE_LATENCY_RISE, rise))
+
+
+def _joint_alert(spec: Spec, name: str, expr: str, summary: str, description: str) -> Alert:
+    links = {
+        "runbook_url": f"{spec.links.runbook_base}/{name}.md",
+        "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_HOST_UID}",
+    }
+    return Alert(
+        name, promql(expr), "warning", summary, description, for_seconds=spec.node.joint.for_, links=links
+    )
+
+
+def _slower(spec: Spec) -> str:
+    """The worst rise of an instance's latency, where it left the steady band."""
+    steady = spec.joint.latency_bands[0].up_to_ratio
+    return f"max by ({_BY}) ({records.INSTANCE_LATENCY_RISE}) > {steady:g}"
+
+
+def _of_engine(gpu: str) -> str:
+    """A GPU expression as the largest over an engine instance's GPUs; label instance is the engine's."""
+    return promql(f"""
+        max by (instance) (
+        {records.ENGINE_GPU} * on (uuid) group_left () max by (uuid) ({gpu})
+        )
+    """)
+
+
+def joint_alerts(spec: Spec) -> tuple[Alert, ...]:
+    """Return the alerts that need both halves."""
+    return (_starved(spec), _memory_bound(spec), _throttled(spec), _preempted(spec))
+
+
+def _starved(spec: Spec) -> Alert:
+    joint = spec.node.joint
+    over = window(joint.window)
+    waiting = f"sum by ({_BY}) ({engine.REQUESTS_WAITING})"
+    growth = f"sum by ({_BY}) (deriv({engine.REQUESTS_WAITING}{over})) * {joint.window}"
+    active = _of_engine(f"avg_over_time({records.GPU_ACTIVE}{over})")
+    return _joint_alert(
+        spec,
+        alerts.ENGINE_STARVED,
+        f"""
+        ({waiting} >= {joint.min_requests:g})
+        and ({growth} >= {joint.queue_growth_requests:g})
+        and on (instance) ({active} < {joint.gpu_idle_below_ratio:g})
+        """,
+        f"{_WHO}: {{{{ $value }}}} requests wait and the queue grows while the GPU idles",
+        f"Over {span(joint.window)} the queue grew by {joint.queue_growth_requests:g} or more and no GPU of the engine "
+        f"was over {percent(joint.gpu_idle_below_ratio)} active: it is starved by CPU, memory or I/O, not by load.",
+    )
+
+
+def _memory_bound(spec: Spec) -> Alert:
+    over, saturated = window(spec.node.joint.window), spec.node.bound.saturated_from_ratio
+    dram = f"avg_over_time({records.GPU_DRAM}{over})"
+    tensor = f"avg_over_time({records.GPU_TENSOR}{over})"
+    bound = _of_engine(f"({dram} >= {saturated:g}) > on (uuid) group_left () max by (uuid) ({tensor})")
+    return _joint_alert(
+        spec,
+        alerts.LATENCY_MEMORY_BOUND,
+        f"{_slower(spec)}\nand on (instance) {bound}",
+        f"{_WHO}: latency is up by {{{{ $value | humanizePercentage }}}}, bound by GPU memory bandwidth",
+        f"The bandwidth was over {percent(saturated)} used for {span(spec.node.joint.window)}, more than the tensor cores: "
+        "each step reads as much as the chip can deliver. More load makes it slower, not fuller.",
+    )
+
+
+def _throttled(spec: Spec) -> Alert:
+    joint = spec.node.joint
+    held = f"max without (cause) (avg_over_time({records.GPU_HELD}{window(joint.window)}))"
+    return _joint_alert(
+        spec,
+        alerts.LATENCY_THROTTLED,
+        f"{_slower(spec)}\nand on (instance) {_of_engine(held)} > {joint.throttled_from_ratio:g}",
+        f"{_WHO}: latency is up by {{{{ $value | humanizePercentage }}}} while the GPU's clocks are held back",
+        f"Heat, the power supply or the power limit held them for over {percent(joint.throttled_from_ratio)} "
+        f"of {span(joint.window)}.",
+    )
+
+
+def _preempted(spec: Spec) -> Alert:
+    joint, limit = spec.node.joint, spec.signal("preemptions").threshold
+    over = window(joint.window)
+    rate = f"sum by ({_BY}) (rate({engine.PREEMPTIONS_TOTAL}{over}))"
+    full = _of_engine(f"min_over_time({records.GPU_MEMORY_SETTLED}{over})")
+    return _joint_alert(
+        spec,
+        alerts.PREEMPTIONS_MEMORY_FULL,
+        f"({rate} > {limit:g})\nand on (instance) {full} > {joint.memory_high_from_ratio:g}",
+        f"{_WHO}: {{{{ $value }}}} preemptions a second, and the GPU's memory is full",
+        f"Memory stayed settled over {percent(joint.memory_high_from_ratio)}: the KV cache cannot be made larger on this "
+        "card. Fewer or shorter sequences, a smaller model or more GPUs are what is left.",
+    )
