@@ -69,7 +69,7 @@ def _kind(kind: str) -> str:
 def _core_busy() -> str:
     busy = f"sum by (instance) (rate({node.ENGINE_CORE_BUSY_SECONDS_TOTAL}{{{ENGINE_CORE}}}[{RATE}]))"
     wall = f"sum by (instance) (rate({node.ENGINE_CORE_WALL_SECONDS_TOTAL}{{{ENGINE_CORE}}}[{RATE}]))"
-    return f"{busy} / {wall}"
+    return f"clamp_max({busy} / {wall}, 1)"
 
 
 def _answer(spec: Spec) -> Band:
@@ -211,7 +211,7 @@ def _bound() -> Band:
 
 def _limits() -> Band:
     used = f"sum by (instance, gpu) ({_gpu(node.GPU_MEMORY_USED_BYTES, MEAN)})"
-    throttled = f"sum by (reason) (rate({_gpu(node.GPU_CLOCK_EVENT_SECONDS_TOTAL)}[{RATE}])) > 0"
+    throttled = f"avg by (reason) (rate({_gpu(node.GPU_CLOCK_EVENT_SECONDS_TOTAL)}[{RATE}])) > 0"
     return Band(
         8,
         [
@@ -277,7 +277,7 @@ def _host(spec: Spec) -> Band:
                 "Engine core waits for a CPU",
                 "Seconds per second in which each engine core was ready to run and had no CPU.",
                 SOURCE_HOST,
-                [query(wait, "{{instance}}")],
+                [query(f"clamp_max({wait}, 1)", "{{instance}}")],
                 "percentunit",
                 width=8,
                 many=True,
@@ -294,7 +294,7 @@ def _pressure() -> ModernPanel:
         "Host pressure",
         "Share of time in which some task waited for CPU, memory or I/O.",
         f"{SOURCE_HOST} (pressure stall information)",
-        [query(pressure, "{{resource}}")],
+        [query(f"clamp_max({pressure}, 1)", "{{resource}}")],
         "percentunit",
         width=8,
         many=True,
