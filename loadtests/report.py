@@ -62,7 +62,7 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
         "attempt_errors": dict(
             Counter(record.error_name for record in records if record.outcome == "error").most_common()
         ),
-        "rates": _rates(result, last_tries, good),
+        "rates": rates(result),
         "latency": {name: distribution(s for r in good for s in of(r)) for name, of in MEASURES.items()},
         "schedule_delay_s": distribution(r.schedule_delay_s for r in records if r.attempt == 0),
         "tokens": _tokens(records, good),
@@ -82,14 +82,13 @@ def client_health(samples: Sequence[dict[str, Any]], limits: LoadClient) -> dict
     return {"cpu_ratio": cpu, "event_loop_lag_s": lag, "saturated": saturated}
 
 
-def _rates(
-    result: LoadResult, last_tries: list[RequestRecord], good: list[RequestRecord]
-) -> dict[str, float | None]:
+def rates(result: LoadResult) -> dict[str, float | None]:
     """Per second: the plan's target, what was sent, what was answered well, output tokens of good answers.
 
     The target and what was sent are over the time of the plan; answers and tokens from the first send to the
-    last good end.
+    last good end. A closed loop has no target.
     """
+    good = [record for record in result.records if record.outcome == "ok"]
     firsts = [record for record in result.records if record.attempt == 0]
     sent = [record for record in firsts if record.sent_s is not None]
     span = _schedule_span(result, firsts)
