@@ -1,6 +1,7 @@
 """`inferwatch NAME …` -> the subcommand of that name, imported only when it is used; errors without traceback."""
 
 import importlib
+import sys
 from typing import Any, NamedTuple
 
 import click
@@ -23,6 +24,9 @@ COMMANDS = (
         "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
     ),
     Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
+    Command("load", "inferwatch.commands.load", "Load one engine as clients do, and say what they saw."),
+    Command("gate", "inferwatch.commands.gate", "Hold a load run against the gates of slo.yaml."),
+    Command("bench", "inferwatch.commands.bench", "Measure one claim beside a named peer in the same run."),
     Command("loop", "inferwatch.commands.loop", "Load, measure, judge and break a real vLLM; one JSON line."),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
@@ -63,7 +67,12 @@ def _mendable() -> tuple[type[Exception], ...]:
     from inferwatch.stack.errors import StackError
     from slo.spec import SpecError
 
-    return (StackError, PromError, SpecError, PermissionError)
+    found: list[type[Exception]] = [StackError, PromError, SpecError, PermissionError]
+    # Only parts that were used can have raised theirs.
+    for module, name in (("loadtests.plan", "PlanError"), ("loadtests.run", "LoadError")):
+        if module in sys.modules:
+            found.append(getattr(sys.modules[module], name))
+    return tuple(found)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -130,3 +130,40 @@ def test_check_gives_one_line_a_check_and_hides_none(monkeypatch: pytest.MonkeyP
         "ok    third            fine",
         "Error: 1 of 3 checks fail: second",
     ]
+
+
+def test_load_needs_an_engine(tmp_path: Path) -> None:
+    """Without a running stack and without --url there is nothing to load."""
+    answer = RUNNER.invoke(main, ["load", "--dir", str(tmp_path)])
+
+    assert answer.exit_code == 1
+    assert answer.output == (
+        "Error: no stack runs here; start it with `inferwatch up`, or name an engine with --url\n"
+    )
+
+
+def test_load_with_two_kinds_of_arrival_is_refused(tmp_path: Path) -> None:
+    """A closed and an open loop at once mean nothing."""
+    words = ["load", "--url", "http://127.0.0.1:9", "--model", "m", "--users", "2", "--rate", "1"]
+    answer = RUNNER.invoke(main, [*words, "--dir", str(tmp_path)])
+
+    assert answer.exit_code == 2
+    assert "--users is a closed loop, --rate an open one; give one of them" in answer.output
+
+
+def test_a_faulty_plan_is_one_clean_message(tmp_path: Path) -> None:
+    """Errors of the load harness are shown as ours: key, value, mend, no traceback."""
+    words = ["load", "--url", "http://127.0.0.1:9", "--model", "m", "--users", "2", "--prompt-tokens", "x"]
+    answer = RUNNER.invoke(main, [*words, "--dir", str(tmp_path)])
+
+    assert answer.exit_code == 1
+    assert answer.output.startswith("Error: options: prompt_tokens: 'x'")
+    assert "Traceback" not in answer.output
+
+
+def test_bench_knows_its_benchmarks() -> None:
+    """A name that is no benchmark is refused with those that are."""
+    answer = RUNNER.invoke(main, ["bench", "speed"])
+
+    assert answer.exit_code == 2
+    assert "'engine'" in answer.output

@@ -147,6 +147,17 @@ def test_the_dashboards_are_served(stack: Stack) -> None:
     assert b"SLO" in answer.data
 
 
+def test_load_without_options_finds_the_running_engine(stack: Stack) -> None:
+    """`load` needs neither URL nor model while a stack runs; its summary is one JSON object."""
+    answer = stack.run("load", "--users", "2", "--seconds", "3", "--output-tokens", "8", "--json")
+
+    assert answer.returncode == 0, answer.stderr
+    summary = json.loads(answer.stdout)
+    assert summary["base_url"] == stack.settings.url("engine")
+    assert summary["requests"]["ok"] > 0
+    assert summary["requests"]["error"] == 0
+
+
 @pytest.mark.parametrize("old", [False, True], ids=["pinned", "distribution"])
 def test_the_real_tools_accept_what_is_rendered(stack: Stack, old: bool) -> None:
     """promtool and amtool, the pinned ones and the distribution's old ones, accept the running configuration."""
