@@ -31,6 +31,7 @@ class Recorder:
         self._watch: gevent.Greenlet | None = None
         self._lags: list[float] = []
         self._sampled_ns, self._sampled_cpu_s = now_ns(), time.process_time()
+        self._sampled_due = 0
         self.in_flight = 0
         self.due = 0
         self.written = 0
@@ -84,8 +85,10 @@ class Recorder:
             "lag_s": [round(lag, 9) for lag in self._lags],
             "in_flight": self.in_flight,
             "due": self.due,
+            "due_per_s": (self.due - self._sampled_due) / seconds,
             "written": self.written,
         }
         self._health.write(json.dumps(line).encode() + b"\n")
         self._health.flush()
         self._sampled_ns, self._sampled_cpu_s, self._lags = now, cpu_s, []
+        self._sampled_due = self.due

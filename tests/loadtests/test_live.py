@@ -1,0 +1,92 @@
+"""Live series of a run, read off its growing files as a scraper sees them."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from loadtests.live import LiveRun
+from loadtests.plan import open_loop, parse_plan
+from loadtests.records import RequestRecord, to_line
+
+
+def _record(**changes: Any) -> RequestRecord:
+    now = time.monotonic()
+    values: dict[str, Any] = dict.fromkeys(RequestRecord.__dataclass_fields__)
+    values |= {"worker": 0, "seq": 0, "attempt": 0, "endpoint": "chat", "stream": True, "trace_id": "t"}
+    values |= {"scheduled_s": now - 2, "started_s": now - 2, "sent_s": now - 1.75, "first_byte_s": now - 1.5}
+    values |= {"first_token_s": now - 1.25, "last_token_s": now - 1, "end_s": now - 1, "wall_offset_s": 0.0}
+    values |= {"clock": "kernel", "outcome": "ok", "done_seen": True, "will_retry": False, "output_tokens": 3}
+    values |= {"tokens_source": "server", "chunks": 2, "bytes_in": 1, "chunk_gaps_ns": (250_000_000,)}
+    return RequestRecord(**{**values, **changes})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> tuple[CollectorRegistry, Path]:
+    """A registry over a run that wants 5 requests a second and began now, and its folder."""
+    plan = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": open_loop(5, 60)})
+    registry = CollectorRegistry()
+    registry.register(LiveRun(plan, tmp_path, time.time()))
+    return registry, tmp_path
+
+
+def test_before_the_first_answer_nothing_is_zero(run: tuple[CollectorRegistry, Path]) -> None:
+    """Only what is known is exposed: the run and its target, no latency and no error ratio."""
+    registry, folder = run
+
+    assert registry.get_sample_value("llm_load_target_requests_per_second") == 5
+    labels = {"run": folder.name, "model": "m", "arrival": "open"}
+    assert registry.get_sample_value("llm_load_run_info", labels) == 1
+    assert registry.get_sample_value("llm_load_error_ratio") is None
+    ttft = {"measure": "ttft", "quantile": "0.5"}
+    assert registry.get_sample_value("llm_load_latency_seconds", ttft) is None
+    assert registry.get_sample_value("llm_load_client_cpu_ratio", {"worker": "0"}) is None
+
+
+def test_counts_latency_and_client(run: tuple[CollectorRegistry, Path]) -> None:
+    """Two good answers and a failure, appended in two steps with a torn line between."""
+    registry, folder = run
+    value = registry.get_sample_value
+    path = folder / "records-0.jsonl"
+    second = to_line(_record(outcome="error", error_kind="reset", output_tokens=1))
+    path.write_text(to_line(_record(tenant="a")) + second[:40], encoding="utf-8")
+    assert value("llm_load_output_tokens_total") == 3
+    path.write_text(path.read_text(encoding="utf-8") + second[40:] + to_line(_record()), encoding="utf-8")
+    health = {"worker": 0, "cpu_ratio": 0.3, "lag_s": [0.001, 0.004], "in_flight": 7, "due_per_s": 4.5}
+    (folder / "client-0.jsonl").write_text(json.dumps(health) + "\n", encoding="utf-8")
+
+    good = {"endpoint": "chat", "tenant": "", "lane": "", "outcome": "ok"}
+    assert value("llm_load_requests_total", good) == 1
+    assert value("llm_load_requests_total", good | {"tenant": "a"}) == 1
+    assert value("llm_load_errors_total", {"error": "reset"}) == 1
+    assert value("llm_load_output_tokens_total") == 6
+    assert value("llm_load_error_ratio") == pytest.approx(1 / 3)
+    ttft = {"measure": "ttft", "quantile": "0.95"}
+    assert value("llm_load_latency_seconds", ttft) == pytest.approx(0.5)
+    assert value("llm_load_schedule_delay_seconds", {"quantile": "0.99"}) == pytest.approx(0.25)
+    assert (value("llm_load_requests_in_flight"), value("llm_load_sent_requests_per_second")) == (7, 4.5)
+    assert value("llm_load_client_event_loop_lag_seconds", {"worker": "0"}) == 0.004
+
+
+def test_old_answers_leave_the_window_but_not_the_totals(run: tuple[CollectorRegistry, Path]) -> None:
+    """An answer of a minute ago counts in the totals and in no quantile."""
+    registry, folder = run
+    old = _record(end_s=time.monotonic() - 60)
+    (folder / "records-0.jsonl").write_text(to_line(old), encoding="utf-8")
+
+    assert registry.get_sample_value("llm_load_output_tokens_total") == 3
+    ttft = {"measure": "ttft", "quantile": "0.5"}
+    assert registry.get_sample_value("llm_load_latency_seconds", ttft) is None
+
+
+def test_retried_attempts_are_retries_not_requests(run: tuple[CollectorRegistry, Path]) -> None:
+    """An attempt that is tried again is counted as such only."""
+    registry, folder = run
+    again = _record(outcome="error", error_kind="http_503", will_retry=True)
+    (folder / "records-0.jsonl").write_text(to_line(again), encoding="utf-8")
+
+    assert registry.get_sample_value("llm_load_retries_total") == 1
+    assert registry.get_sample_value("llm_load_errors_total", {"error": "http_503"}) is None
