@@ -91,7 +91,7 @@ def _draw_rows(canvas: Canvas, panel: Json, answer: Answer, view: Window, events
     plot = Plot(left, HEAD + 6, canvas.width - PAD - 46, canvas.height - 30, view, 0, float(len(series)))
     shown = [{t: v for t, v in s.points if math.isfinite(v)} for s in series]
     rows = tuple(
-        tuple(_cell(row[t] + 1e-9, top, colour) if t in row else "" for t in _times(view))
+        tuple(_shade(row[t], top, colour) if t in row else "" for t in _times(view))
         for row in reversed(shown)
     )
     time_axis(canvas, plot)
@@ -112,8 +112,10 @@ def _bound(bound: float, unit: str) -> str:
 
 
 def _cell(value: float, top: float, colour: Json) -> str:
-    if value <= 1e-9:
-        return ""
+    return _shade(value, top, colour) if value > 1e-9 else ""
+
+
+def _shade(value: float, top: float, colour: Json) -> str:
     return theme.scale(colour["scheme"], 0.08 + 0.92 * min(value / top, 1.0) ** colour["exponent"])
 
 
