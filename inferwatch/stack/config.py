@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from inferwatch.stack.settings import Settings
+from inferwatch.stack.settings import PORT_OFFSETS, Settings
 from inferwatch.stack.state import Selection
 from slo.names import labels
 from slo.spec import Spec
@@ -15,8 +16,40 @@ from slo.spec import Spec
 HEADER = "# Written by `inferwatch up`; changes are lost at the next one.\n"
 
 
+@dataclass(frozen=True)
+class Places:
+    """
+    Where one Prometheus finds its parts; the native stack and docker compose differ in nothing else.
+
+    Attributes:
+        addresses: host:port by service of the stack.
+        rules: glob of the rule files.
+        engines: the file_sd file of the engines.
+        nodes: the file_sd file of the node agents, where there may be some.
+    """
+
+    addresses: Mapping[str, str]
+    rules: str
+    engines: str
+    nodes: str | None = None
+
+
+def native_places(settings: Settings) -> Places:
+    """Everything on loopback, rules from the checkout."""
+    return Places(
+        addresses={service: settings.url(service).removeprefix("http://") for service in PORT_OFFSETS},
+        rules=str(settings.root / "alerts" / "rules" / "*.yaml"),
+        engines=str(settings.targets_file),
+    )
+
+
 def prometheus_config(spec: Spec, settings: Settings) -> dict[str, Any]:
     """Prometheus' configuration for the native stack, all on loopback."""
+    return prometheus_config_at(spec, native_places(settings))
+
+
+def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
+    """Prometheus' configuration for parts that are found at *places*."""
     intervals = spec.intervals
     return {
         "global": {
@@ -24,36 +57,50 @@ def prometheus_config(spec: Spec, settings: Settings) -> dict[str, Any]:
             "scrape_timeout": f"{intervals.scrape_timeout_seconds:g}s",
             "evaluation_interval": f"{intervals.evaluation_seconds:g}s",
         },
-        "rule_files": [str(settings.root / "alerts" / "rules" / "*.yaml")],
+        "rule_files": [places.rules],
         "alerting": {
-            "alertmanagers": [{"static_configs": [{"targets": [_address(settings, "alertmanager")]}]}]
+            "alertmanagers": [{"static_configs": [{"targets": [places.addresses["alertmanager"]]}]}]
         },
         "scrape_configs": [
-            _engine_job(settings),
-            {**_own_job(settings, labels.JOB_CANARY, "exporter-canary"), "honor_labels": True},
-            _own_job(settings, labels.JOB_ENGINE_EXPORTER, "exporter-engine"),
-            _own_job(settings, labels.JOB_PROMETHEUS, "prometheus"),
-            _own_job(settings, labels.JOB_ALERTMANAGER, "alertmanager"),
+            _engine_job(places),
+            {**_own_job(places, labels.JOB_CANARY, "exporter-canary"), "honor_labels": True},
+            _own_job(places, labels.JOB_ENGINE_EXPORTER, "exporter-engine"),
+            _own_job(places, labels.JOB_PROMETHEUS, "prometheus"),
+            _own_job(places, labels.JOB_ALERTMANAGER, "alertmanager"),
+            *_node_jobs(places),
         ],
     }
 
 
-def _own_job(settings: Settings, job: str, service: str) -> dict[str, Any]:
-    return {"job_name": job, "static_configs": [{"targets": [_address(settings, service)]}]}
+def _own_job(places: Places, job: str, service: str) -> dict[str, Any]:
+    return {"job_name": job, "static_configs": [{"targets": [places.addresses[service]]}]}
 
 
-def _engine_job(settings: Settings) -> dict[str, Any]:
+def _engine_job(places: Places) -> dict[str, Any]:
     """One probe an engine: the engine's URL goes to ?target= and to `instance`, the exporter is what is called."""
     return {
         "job_name": labels.JOB_ENGINE,
         "metrics_path": "/probe",
-        "file_sd_configs": [{"files": [str(settings.targets_file)], "refresh_interval": "5s"}],
+        "file_sd_configs": [{"files": [places.engines], "refresh_interval": "5s"}],
         "relabel_configs": [
             {"source_labels": ["__address__"], "target_label": "__param_target"},
             {"source_labels": ["__param_target"], "target_label": labels.INSTANCE},
-            {"target_label": "__address__", "replacement": _address(settings, "exporter-engine")},
+            {"target_label": "__address__", "replacement": places.addresses["exporter-engine"]},
         ],
     }
+
+
+def _node_jobs(places: Places) -> list[dict[str, Any]]:
+    """The node agents; its engine series carry the engine's instance already."""
+    if places.nodes is None:
+        return []
+    return [
+        {
+            "job_name": labels.JOB_NODE,
+            "honor_labels": True,
+            "file_sd_configs": [{"files": [places.nodes], "refresh_interval": "5s"}],
+        }
+    ]
 
 
 def engine_targets(selection: Selection) -> list[dict[str, Any]]:
@@ -77,7 +124,3 @@ def write_text(path: Path, text: str) -> None:
     draft = path.with_name(path.name + ".tmp")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
-
-
-def _address(settings: Settings, service: str) -> str:
-    return settings.url(service).removeprefix("http://")
