@@ -9,7 +9,7 @@ from alerts.promql import promql, window
 from alerts.rule import Alert
 from alerts.scope import Scope
 from alerts.texts import WHO, links, percent, span
-from alerts.windows import DAY_SECONDS, events, step_seconds
+from alerts.windows import events, period_seconds, step_seconds
 from slo.burn import error_ratio_threshold, reachable
 from slo.duration import format_seconds
 from slo.names import alerts, labels, records
@@ -117,7 +117,7 @@ def budget_alerts(scope: Scope) -> tuple[Alert, ...]:
 def _budget_low(scope: Scope, slo: Slo) -> Alert:
     budget = scope.spec.budget
     remaining = scope.recorded(records.BUDGET_REMAINING, slo_matcher(scope, slo))
-    guard = enough(scope, slo, budget.period_days * DAY_SECONDS)
+    guard = enough(scope, slo, period_seconds(scope))
     return Alert(
         alerts.ERROR_BUDGET_LOW,
         f"{remaining} < {budget.low_budget_ratio:g}\n{guard}",

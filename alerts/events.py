@@ -49,8 +49,9 @@ def event_records(scope: Scope) -> tuple[Record, ...]:
         Record(records.REQUESTS, _by_model(scope, records.INSTANCE_REQUESTS), scope.labels),
         Record(records.FAILURES, _by_model(scope, records.INSTANCE_FAILURES), scope.labels),
         Record(records.CANARY_REQUESTS, _canary(scope, _canary_successes(scope)), scope.labels),
-        Record(records.UNSERVED_REQUESTS, _unserved_requests(scope), scope.labels),
     ]
+    if first := next((slo for slo in scope.service.slos if slo.kind == "availability"), None):
+        rules.append(Record(records.UNSERVED_REQUESTS, _unserved_requests(scope, first), scope.labels))
     for slo in scope.service.slos:
         rules += _availability(scope, slo) if slo.kind == "availability" else _latency(scope, slo)
     return tuple(rules)
@@ -137,24 +138,26 @@ def _canary(scope: Scope, series: str) -> str:
     return f"sum by (model) ({known} * on (instance) group_left () sum by (instance) (rate({series}{scope.base})))"
 
 
-def _unserved_requests(scope: Scope) -> str:
+def _unserved_requests(scope: Scope, slo: Slo) -> str:
+    """What is lost counts in the trailing rate too, so that a long outage does not talk itself small."""
     per_probe = f"{1 / scope.spec.intervals.scrape_seconds:g}"
-    unserved, trailing = scope.recorded(records.UNSERVED), window(TRAILING_SECONDS)
-    requests = f"avg_over_time({scope.recorded(records.REQUESTS)}{trailing})"
-    lost = f"avg_over_time({scope.recorded(records.UNSERVED_REQUESTS)}{trailing})"
+    total = scope.recorded(records.TOTAL_EVENTS, slo_matcher(scope, slo))
+    unserved = scope.recorded(records.UNSERVED)
     return promql(f"""
-        {unserved} * clamp_min(({requests} + {lost}) or {requests}, {per_probe})
+        {unserved} * on (model) group_left ()
+        clamp_min(max by (model) (avg_over_time({total}{window(TRAILING_SECONDS)})), {per_probe})
         or {unserved} * {per_probe}
     """)
 
 
 def _availability(scope: Scope, slo: Slo) -> list[Record]:
+    """Rates outlive an engine by a base window, so what is lost stands in their place, not on top."""
     lost = scope.recorded(records.UNSERVED_REQUESTS)
     requests, failures = scope.recorded(records.REQUESTS), scope.recorded(records.FAILURES)
     names = slo_labels(scope, slo)
     return [
-        Record(records.TOTAL_EVENTS, f"({requests} + {lost})\nor {requests}", names),
-        Record(records.BAD_EVENTS, f"({failures} + {lost})\nor {failures}", names),
+        Record(records.TOTAL_EVENTS, f"({lost} > {requests})\nor {requests}", names),
+        Record(records.BAD_EVENTS, f"({lost} > {failures})\nor {failures}", names),
     ]
 
 

@@ -31,7 +31,7 @@ def node_alert(
         labels=NODE,
         links={
             "runbook_url": f"{spec.links.runbook_base}/{name}.md",
-            "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_HOST_UID}",
+            "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_UID}",
         },
     )
 

@@ -43,7 +43,7 @@ def joint_records(spec: Spec) -> tuple[Record, ...]:
 def _joint_alert(spec: Spec, name: str, expr: str, summary: str, description: str) -> Alert:
     links = {
         "runbook_url": f"{spec.links.runbook_base}/{name}.md",
-        "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_HOST_UID}",
+        "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_UID}",
     }
     return Alert(
         name, promql(expr), "warning", summary, description, for_seconds=spec.node.joint.for_, links=links

@@ -11,14 +11,15 @@ from alerts.scope import Scope
 from alerts.signals import signal_alerts, signal_records, throughput_alerts
 from alerts.stack_alerts import quick_stack_alerts, slow_stack_alerts
 from alerts.states import state_alerts, target_alerts, target_records
-from alerts.windows import promise_records, quick_records, resampled_records
+from alerts.windows import period_events, period_records, promise_records, quick_records, resampled_records
 from slo.spec import Spec
 
 
 def service_groups(scope: Scope) -> tuple[Group, ...]:
     """Return the groups of one service.
 
-    `base` is what pages are made of; `latency` and `signals` may be slower; `budget` sums long windows.
+    `base` is what pages are made of; `latency` and `signals` may be slower; `windows` sums long ones,
+    from what `period` records for the longest.
     """
     intervals, name = scope.spec.intervals, scope.service.id
     slow = intervals.slow_evaluation_seconds
@@ -35,16 +36,18 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
             ),
         ),
         Group(
-            f"{name}-budget",
+            f"{name}-windows",
             intervals.resample_seconds,
             (
-                *promise_records(scope),
                 *resampled_records(scope),
+                *promise_records(scope),
+                *period_records(scope),
                 *bound_records(scope),
                 *burn_alerts(scope, "ticket"),
                 *budget_alerts(scope),
             ),
         ),
+        Group(f"{name}-period", intervals.period_resample_seconds, period_events(scope)),
         Group(f"{name}-latency", slow, (*bucket_records(scope), *quantile_records(scope))),
         Group(
             f"{name}-signals",

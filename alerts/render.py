@@ -19,8 +19,9 @@ RULES = "alerts/rules"
 def files(spec: Spec) -> dict[str, str]:
     """Return every generated file: path from the repository's root -> text."""
     services = {
-        f"{RULES}/service-{service.id}.yaml": rule_file(service_groups(Scope(spec, service)))
+        f"{RULES}/service-{group.name}.yaml": rule_file((group,))
         for service in spec.services
+        for group in service_groups(Scope(spec, service))
     }
     return services | {
         f"{RULES}/node.yaml": rule_file(node_groups(spec)),

@@ -1,8 +1,8 @@
 """Event rates -> error ratios over every window, burn rates and what is left of the budget.
 
 A ratio is bad over total, both summed over the window, never a mean of ratios. The quickest page
-windows are summed from every evaluation; longer ones from a resample, so that 30 days stay cheap.
-Neither mixes steps within one series.
+windows are summed from every evaluation, longer ones from a resample by the minute, the whole period
+from one of five minutes, so that it stays cheap. None mixes steps within one series.
 """
 
 from alerts.events import slo_labels
@@ -29,16 +29,27 @@ def quick_lengths(scope: Scope) -> list[int]:
     return sorted({length for w in quick_windows(scope) for length in (w.long, w.short)})
 
 
+def period_seconds(scope: Scope) -> int:
+    """Return the length of the budget's period in seconds."""
+    return scope.spec.budget.period_days * DAY_SECONDS
+
+
 def step_seconds(scope: Scope, length: int) -> int:
     """Return the step of the records that a window of *length* is summed from, in seconds."""
     intervals = scope.spec.intervals
-    return intervals.evaluation_seconds if length in quick_lengths(scope) else intervals.resample_seconds
+    if length in quick_lengths(scope):
+        return intervals.evaluation_seconds
+    return (
+        intervals.period_resample_seconds if length == period_seconds(scope) else intervals.resample_seconds
+    )
 
 
 def events(scope: Scope, length: int) -> tuple[str, str]:
     """Return the names of the bad and total records that a window of *length* is summed from."""
     if length in quick_lengths(scope):
         return records.BAD_EVENTS, records.TOTAL_EVENTS
+    if length == period_seconds(scope):
+        return records.BAD_EVENTS_PERIOD, records.TOTAL_EVENTS_PERIOD
     return records.BAD_EVENTS_MINUTE, records.TOTAL_EVENTS_MINUTE
 
 
@@ -68,24 +79,36 @@ def _burn(scope: Scope, length: int) -> str:
     return f"max without (sloth_window) ({ratio}) / on (sloth_id) group_left () {budget}"
 
 
+def _resample(scope: Scope, record: str, source: str, step: int) -> Record:
+    return Record(record, f"avg_over_time({scope.recorded(source)}{window(step)})", scope.labels)
+
+
 def resampled_records(scope: Scope) -> tuple[Record, ...]:
-    """Return the resample, the longer ratios, the period's burn rate and the budget left."""
-    span = window(scope.spec.intervals.resample_seconds)
-    period = scope.spec.budget.period_days * DAY_SECONDS
-    quick = quick_lengths(scope)
-    longer = [n for n in (*window_lengths(scope.spec.budget), period) if n not in quick]
+    """Return the resample by the minute and the ratios of the longer burn windows."""
+    step = scope.spec.intervals.resample_seconds
+    known = (*quick_lengths(scope), period_seconds(scope))
+    longer = [n for n in window_lengths(scope.spec.budget) if n not in known]
     return (
-        Record(
-            records.BAD_EVENTS_MINUTE,
-            f"avg_over_time({scope.recorded(records.BAD_EVENTS)}{span})",
-            scope.labels,
-        ),
-        Record(
-            records.TOTAL_EVENTS_MINUTE,
-            f"avg_over_time({scope.recorded(records.TOTAL_EVENTS)}{span})",
-            scope.labels,
-        ),
-        *(_ratio(scope, length) for length in sorted(set(longer))),
+        _resample(scope, records.BAD_EVENTS_MINUTE, records.BAD_EVENTS, step),
+        _resample(scope, records.TOTAL_EVENTS_MINUTE, records.TOTAL_EVENTS, step),
+        *(_ratio(scope, length) for length in longer),
+    )
+
+
+def period_events(scope: Scope) -> tuple[Record, ...]:
+    """Return the coarse resample that the whole period is summed from."""
+    step = scope.spec.intervals.period_resample_seconds
+    return (
+        _resample(scope, records.BAD_EVENTS_PERIOD, records.BAD_EVENTS, step),
+        _resample(scope, records.TOTAL_EVENTS_PERIOD, records.TOTAL_EVENTS, step),
+    )
+
+
+def period_records(scope: Scope) -> tuple[Record, ...]:
+    """Return the period's error ratio and burn rate, and the budget left."""
+    period = period_seconds(scope)
+    return (
+        _ratio(scope, period),
         Record(records.PERIOD_BURN_RATE, _burn(scope, period), scope.labels),
         Record(records.BUDGET_REMAINING, f"1 - {scope.recorded(records.PERIOD_BURN_RATE)}", scope.labels),
     )

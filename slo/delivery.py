@@ -16,6 +16,7 @@ class Intervals(Strict):
     evaluation_seconds: int = Field(gt=0)
     slow_evaluation_seconds: int = Field(gt=0)
     resample_seconds: int = Field(gt=0)
+    period_resample_seconds: int = Field(gt=0)
     page_group_wait_seconds: int = Field(ge=0)
     page_group_interval_seconds: int = Field(gt=0)
     group_wait_seconds: int = Field(ge=0)
@@ -96,6 +97,7 @@ class GateTest(Strict):
     significance: OpenRatio
     min_pairs: int = Field(ge=2)
     max_pairs: int = Field(ge=2)
+    design_loss_ratio: Ratio
     warmup_seconds: float = Field(ge=0)
     min_rate_ratio: OpenRatio
 
