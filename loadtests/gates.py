@@ -178,11 +178,7 @@ def _throughput(
     if any(run.plan.arrival.kind != "closed" for run in (*runs, *baseline)):
         detail = "an open loop below saturation answers what arrives; judge throughput with a closed loop"
         return Check(gate.id, GateExit.NOT_JUDGEABLE, None, bound, detail)
-    pairs = []
-    for run, base in zip(runs, baseline, strict=False):
-        mine, theirs = (tokens_per_second(one, test.warmup_seconds) for one in (run, base))
-        if mine and theirs:
-            pairs.append((mine, theirs))
+    pairs = _throughput_pairs(runs, baseline, spec)
     if len(pairs) < test.min_pairs:
         detail = f"{len(pairs)} pairs with output tokens, at least {test.min_pairs} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, bound, detail)
@@ -190,6 +186,34 @@ def _throughput(
     return Check(
         gate.id, _loss_outcome(found, bound), found.loss, bound, _loss_detail(found, bound, test.significance)
     )
+
+
+def _throughput_pairs(
+    runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spec: Spec
+) -> list[tuple[float, float]]:
+    pairs = []
+    for run, base in zip(runs, baseline, strict=False):
+        mine, theirs = (tokens_per_second(one, spec.gate_test.warmup_seconds) for one in (run, base))
+        if mine and theirs:
+            pairs.append((mine, theirs))
+    return pairs
+
+
+def pairs_wanted(runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spec: Spec) -> int:
+    """How many pairs the noise of the first ones asks for, between min_pairs and max_pairs of the spec.
+
+    The number with which a build that lost `design_loss_ratio` passes every throughput gate with probability
+    1 - significance. Ask once, run the rest, judge once: looking again and again would let noise decide.
+    """
+    test = spec.gate_test
+    pairs = _throughput_pairs(runs, baseline, spec)
+    noise = paired_loss(pairs, test.significance).noise if pairs else None
+    wanted = test.min_pairs
+    for gate in spec.gates:
+        if gate.max_loss_ratio is not None and noise is not None:
+            needed = pairs_needed(noise, gate.max_loss_ratio, test.significance, loss=test.design_loss_ratio)
+            wanted = max(wanted, test.max_pairs if needed is None else needed)
+    return min(wanted, test.max_pairs)
 
 
 def _loss_outcome(found: PairedLoss, bound: float) -> GateExit:

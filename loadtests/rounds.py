@@ -7,7 +7,7 @@ from loadtests import identity
 from loadtests.plan import LoadPlan
 from loadtests.run import LoadError, LoadResult, read_result, run_load
 
-Told = Callable[[str, int], None]
+Told = Callable[[Path, int], None]
 
 
 def run_rounds(
@@ -15,22 +15,23 @@ def run_rounds(
     folders: dict[Path, str],
     pairs: int,
     *,
+    first: int = 0,
     labels: dict[str, str] | None = None,
     told: Told | None = None,
 ) -> None:
-    """Run *plan* *pairs* times against each server, in turn, the order turned round in every other pair.
+    """Run *plan* *pairs* times, from round *first*, against each server in turn, turned round in every other pair.
 
     *folders* maps a folder to the server's base URL; round n of every folder has the same random seed, so the
-    requests are the same. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run
-    before it starts.
+    requests are the same. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run (its folder and
+    round) before it starts.
     """
     plans = {folder: plan.model_copy(update={"base_url": url.rstrip("/")}) for folder, url in folders.items()}
     identities = {folder: identity.collect(one, labels) for folder, one in plans.items()}
-    for number in range(pairs):
+    for number in range(first, first + pairs):
         turn = list(plans) if number % 2 == 0 else list(reversed(plans))
         for folder in turn:
             if told is not None:
-                told(plans[folder].base_url, number)
+                told(folder, number)
             seeded = plans[folder].model_copy(update={"random_seed": plan.random_seed + number})
             where = folder / f"round-{number:02d}"
             identity.save(identities[folder], where)

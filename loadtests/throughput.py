@@ -1,5 +1,7 @@
 """Records of a closed loop -> output tokens a second while it was in full swing."""
 
+from collections.abc import Iterator
+
 from loadtests.records import RequestRecord
 from loadtests.run import LoadResult
 
@@ -8,24 +10,27 @@ def tokens_per_second(result: LoadResult, warmup_s: float) -> float | None:
     """Output tokens a second between *warmup_s* after the first request and the last time one was sent.
 
     Tokens are counted when their chunk came, not when their request ended, so that answers cut by the edges of
-    the window count for the part inside; each chunk of an answer stands for the same number of tokens. Answers
-    that failed do not count. None when the window is empty or the server gave no token counts.
+    the window count for the part inside; each chunk of an answer stands for the same number of tokens. The time
+    goes from the first chunk in the window to the last, which an engine's step rhythm cannot blur. Answers that
+    failed do not count. None when fewer than two moments are left or the server gave no token counts.
     """
     sent = [record.sent_s for record in result.records if record.sent_s is not None]
     if not sent:
         return None
     begin, end = min(sent) + warmup_s, max(sent)
-    if end <= begin:
+    chunks = [chunk for record in result.records for chunk in _chunks(record) if begin <= chunk[0] <= end]
+    if not chunks:
         return None
-    tokens = sum(_tokens_between(record, begin, end) for record in result.records)
-    return tokens / (end - begin) if tokens else None
+    first, last = min(chunks), max(chunks)
+    tokens = sum(tokens for _, tokens in chunks) - first[1]
+    return tokens / (last[0] - first[0]) if tokens and last[0] > first[0] else None
 
 
-def _tokens_between(record: RequestRecord, begin: float, end: float) -> float:
-    if record.outcome not in ("ok", "unfinished") or record.first_token_s is None or not record.chunks:
-        return 0.0
-    at, inside = record.first_token_s, 0
+def _chunks(record: RequestRecord) -> Iterator[tuple[float, float]]:
+    """(arrival, tokens) of each token-carrying chunk of an answer that did not fail."""
+    if record.outcome not in ("ok", "unfinished") or record.first_token_s is None or not record.output_tokens:
+        return
+    at = record.first_token_s
     for gap_ns in (0, *record.chunk_gaps_ns):
         at += gap_ns / 1e9
-        inside += begin <= at < end
-    return inside * (record.output_tokens or 0) / record.chunks
+        yield at, record.output_tokens / record.chunks

@@ -17,7 +17,7 @@ def test_rounds_take_turns_with_the_same_seeds(server: Any, tmp_path: Path) -> N
     plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": closed(1, 0.2), "output_tokens": 2})
     order: list[tuple[str, int]] = []
     folders = {tmp_path / "a": f"{server.url}/a", tmp_path / "b": f"{server.url}/b"}
-    run_rounds(plan, folders, 2, told=lambda url, number: order.append((url[-1], number)))
+    run_rounds(plan, folders, 2, told=lambda folder, number: order.append((folder.name, number)))
     ours, theirs = read_rounds(tmp_path / "a"), read_rounds(tmp_path / "b")
 
     assert order == [("a", 0), ("b", 0), ("b", 1), ("a", 1)]

@@ -27,16 +27,16 @@ def _result(records: list[RequestRecord]) -> LoadResult:
 
 
 def test_window_from_warmup_to_the_last_send() -> None:
-    """Sent at 0, 4 and 8; window 2 to 8 s: chunks at 2, 3, 4 and 5, 6, 7 are inside: 6 × 2 tokens in 6 s."""
+    """Sent at 0, 4, 8; window 2 to 8 s: chunks at 2, 3, 4, 5, 6, 7, 8: after the first, 6 × 2 tokens in 6 s."""
     assert tokens_per_second(_result([_record(0), _record(4), _record(8)]), 2.0) == pytest.approx(2.0)
 
 
 def test_failed_answers_do_not_count_and_cut_ones_do() -> None:
-    """The middle answer failed: 3 × 2 tokens in 6 s; cut at the end of the run instead: as if whole."""
-    failed = _result([_record(0), _record(4, "error"), _record(8)])
+    """The middle answer failed: 2, 3, 4 s are left, 2 × 2 tokens in 2 s; cut by the end of the run: as if whole."""
+    failed = _result([_record(0), _record(4, "error"), _record(8.5)])
     cut = _result([_record(0), _record(4, "unfinished"), _record(8)])
 
-    assert tokens_per_second(failed, 2.0) == pytest.approx(1.0)
+    assert tokens_per_second(failed, 2.0) == pytest.approx(2.0)
     assert tokens_per_second(cut, 2.0) == pytest.approx(2.0)
 
 
