@@ -59,15 +59,15 @@ def typescript(dashboards: Iterable[Json]) -> str:
     lines = [PRELUDE.format(imports="\n".join(_imports()))]
     for number, board in enumerate(dashboards):
         rest = {k: v for k, v in board.items() if k not in ("panels", "templating", "annotations")}
-        parts = [("Dashboard", rest)]
-        parts += [("VariableModel", one) for one in board["templating"]["list"]]
-        parts += [("Event", one) for one in board["annotations"]["list"]]
+        parts = [("page", "Dashboard", rest)]
+        parts += [(one["name"], "VariableModel", one) for one in board["templating"]["list"]]
+        parts += [(one["name"], "Event", one) for one in board["annotations"]["list"]]
         for panel in board["panels"]:
-            parts += _panel_parts(panel)
-        for part, (kind, value) in enumerate(parts):
+            parts += [(panel["title"], kind, value) for kind, value in _panel_parts(panel)]
+        for part, (where, kind, value) in enumerate(parts):
             name = f"d{number}_{part}"
             wrapped = kind if kind in ("Event", "Target") or kind.startswith("Partial") else f"Plain<{kind}>"
-            lines.append(f"// {board['uid']}: {value.get('title') or value.get('name') or kind}")
+            lines.append(f"// {board['uid']}: {where}")
             lines.append(f"export const {name}: {wrapped} = {json.dumps(value, ensure_ascii=False)};")
     return "\n".join(lines) + "\n"
 
