@@ -1,5 +1,6 @@
 """Clocks, and why they are held: one series a reason, as a share of samples and by the driver's count."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from exporters.node.gpus import Gpu
@@ -37,8 +38,9 @@ def event_samples(gpu: Gpu, masks: Sequence[float]) -> Iterator[Sample]:
     """The share of the masks in which each reason's bit is set; nothing when there is no mask."""
     if not masks:
         return
+    seen = Counter(masks)
     for reason, bit in REASONS.items():
-        held = sum(1 for mask in masks if int(mask) & bit)
+        held = sum(count for mask, count in seen.items() if int(mask) & bit)
         yield gpu.sample(names.GPU_CLOCK_EVENT_RATIO, held / len(masks), reason=reason)
 
 

@@ -29,6 +29,7 @@ _STATE_BY_CODE = {
     NO_PERMISSION: names.STATE_NO_PERMISSION,
 }
 _TEMPERATURE_GPU = 0
+_MOST_TEXTS = 1000
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Gpu:
     ask: Ask
     info: dict[str, str] = field(default_factory=dict)
     up: bool = True
+    _texts: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict, repr=False)
 
     @property
     def labels(self) -> str:
@@ -51,7 +53,13 @@ class Gpu:
 
     def sample(self, family: str, value: float, **labels: str) -> Sample:
         """A sample of this GPU."""
-        return Sample(family, joined(self.labels, label_text(**labels)), value)
+        key = tuple(labels.items())
+        text = self._texts.get(key)
+        if text is None:
+            if len(self._texts) > _MOST_TEXTS:  # labels with pids come and go
+                self._texts.clear()
+            text = self._texts[key] = joined(self.labels, label_text(**labels))
+        return Sample(family, text, value)
 
 
 class Fleet:

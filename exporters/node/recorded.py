@@ -18,7 +18,7 @@ from typing import Any
 from exporters.node import nvml
 from exporters.node.nvml import MEMORY_INFO_V2, EventSource, GpmSource, NvmlError
 
-_CODES = {
+CODES = {
     "NVML_ERROR_UNINITIALIZED": nvml.UNINITIALIZED,
     "NVML_ERROR_INVALID_ARGUMENT": nvml.INVALID_ARGUMENT,
     "NVML_ERROR_NOT_SUPPORTED": nvml.NOT_SUPPORTED,
@@ -42,7 +42,7 @@ class RecordingError(ValueError):
 def _answer(answer: Any) -> Any:
     """An ANSWER's value; raises NvmlError when it says so."""
     if "raise" in answer:
-        raise NvmlError(_CODES[answer["raise"]])
+        raise NvmlError(CODES[answer["raise"]])
     if "return_bytes" in answer:
         return answer["return_bytes"].encode()
     value = answer["return"]

@@ -5,6 +5,7 @@ a scrape keep the whole scrape under its 10 ms.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from exporters.node.families import FAMILIES
@@ -24,7 +25,13 @@ def _escaped(value: str) -> str:
 
 def label_text(**labels: str) -> str:
     """`a="1",b="2"`, escaped."""
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return _label_text(tuple(labels.items()))
+
+
+@lru_cache(maxsize=4096)
+def _label_text(labels: tuple[tuple[str, str], ...]) -> str:
+    """The same few label sets come at every scrape."""
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
 
 
 def joined(*texts: str) -> str:

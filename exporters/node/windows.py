@@ -1,5 +1,6 @@
 """Readings between scrapes -> min, mean, max, last since a scraper's last scrape; and settled memory."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,35 +23,35 @@ class Stats:
 
 
 class Window:
-    """The readings of one quantity, oldest first, kept for `seconds`.
+    """The readings of one quantity, oldest first, kept for at least `seconds`.
 
-    One writer, any number of readers: `since` copies before it looks.
+    One writer, any number of readers. Times and values are lists beside each other, so that a reader
+    finds its start by bisection and takes the rest in one slice.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._readings: deque[tuple[float, float]] = deque()
+        self._readings: tuple[list[float], list[float]] = ([], [])
 
     def add(self, now: float, value: float) -> None:
         """Keep a reading taken at `now` (monotonic seconds)."""
-        self._readings.append((now, value))
-        while self._readings[0][0] < now - self._seconds:
-            self._readings.popleft()
+        times, values = self._readings
+        values.append(value)
+        times.append(now)  # last: a reader counts by times
+        if times[0] < now - 2 * self._seconds:
+            first = bisect_right(times, now - self._seconds)
+            self._readings = (times[first:], values[first:])
 
     def fresh(self, now: float) -> bool:
         """Whether anything was read within the window's length."""
-        readings = self._readings
-        return bool(readings) and readings[-1][0] >= now - self._seconds
+        times, _ = self._readings
+        return bool(times) and times[-1] >= now - self._seconds
 
     def values(self, since: float) -> list[float]:
         """The readings taken after `since`, oldest first."""
-        found = []
-        for at, value in reversed(tuple(self._readings)):
-            if at <= since:
-                break
-            found.append(value)
-        found.reverse()
-        return found
+        times, values = self._readings
+        count = len(times)
+        return values[bisect_right(times, since, 0, count) : count]
 
     def stats(self, since: float) -> Stats | None:
         """What was read after `since`; None when nothing was."""

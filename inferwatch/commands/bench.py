@@ -8,6 +8,7 @@ import click
 # name -> module with `run() -> dict[str, object]`, imported only when chosen
 BENCHMARKS = {
     "engine": "inferwatch.bench.engine",
+    "node": "inferwatch.bench.node",
 }
 
 

@@ -22,12 +22,14 @@ def test_a_window_holds_what_came_after_since() -> None:
 
 
 def test_a_window_forgets_what_is_too_old() -> None:
-    """Readings older than its length are not kept."""
+    """Readings of twice its length ago are gone; those within it stay."""
     window = Window(seconds=60)
-    window.add(0, 1.0)
-    window.add(61, 2.0)
+    for at in (0.0, 61.0, 100.0, 121.0):
+        window.add(at, at)
 
-    assert window.values(since=-1) == [2.0]
+    assert window.values(since=-1) == [100.0, 121.0]
+    assert window.fresh(now=181)
+    assert not window.fresh(now=182)
 
 
 def test_scrapers_do_not_take_each_others_windows() -> None:
