@@ -6,20 +6,17 @@ PYTHON ?= python3.11
 ENGINE ?=
 BIN := .venv/bin
 STAMP := .venv/.complete
-PACKAGES := slo exporters alerts dashboards loadtests inferwatch sim
 
-.PHONY: help venv services up down status loop test lint fmt check gen clean
+.PHONY: help venv services up down status loop test lint fmt check compose-check gen clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
-	  | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	  | while IFS='|' read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 venv: $(STAMP) ## make .venv with all that development and the stack need
 
-$(STAMP): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) on PATH; install Python 3.11 or newer, or: make PYTHON=python3" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
+$(STAMP): pyproject.toml constraints.txt deploy/install.sh
+	deploy/install.sh $(PYTHON) all
 	touch $(STAMP)
 
 services: $(STAMP) ## fetch or build Prometheus, Alertmanager and their tools (minutes, once)
@@ -50,6 +47,9 @@ test: lint services ## lint, then every test, the integration tests too; a skipp
 
 check: $(STAMP) ## spec, generated files, rules, Alertmanager, dashboards: one line each
 	@$(BIN)/inferwatch check
+
+compose-check: $(STAMP) ## docker-compose.yml: what is held against what, one line each
+	@$(BIN)/inferwatch compose-check
 
 gen: $(STAMP) ## rewrite what is generated from slo.yaml
 	@$(BIN)/inferwatch gen

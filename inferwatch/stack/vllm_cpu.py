@@ -74,7 +74,15 @@ def _install(home: Path, version: str, reporter: Reporter, log: Path) -> None:
         reporter=reporter,
         doing="making vLLM's environment",
     )
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+    pip = [
+        str(venv / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--progress-bar",
+        "off",
+    ]
     run_logged(
         [*pip, "--no-deps", "-r", str(REQUIREMENTS)],
         log=log,
