@@ -32,6 +32,7 @@ class Findings:
     quantiles: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     counts_match: bool = True
     quantiles_within_bucket: bool = True
+    still_firing: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def fail(self, sentence: str) -> None:

@@ -79,6 +79,7 @@ def _run_phases(bench: Bench) -> dict[str, Any]:
         "quantiles_within_bucket": found.quantiles_within_bucket,
         "counts": found.counts,
         "quantiles": found.quantiles,
+        "still_firing": found.still_firing,
         "phase_seconds": seconds,
         "failures": found.failures,
         "passed": not found.failures,

@@ -163,17 +163,20 @@ def hang_under_load(bench: Bench) -> None:
 
 
 def settle(bench: Bench) -> None:
-    """All pages and signals resolve by themselves."""
+    """Pages and signals resolve by themselves, but for budgets that a long window still holds against us."""
     deadline = time.monotonic() + bench.plan.resolve_wait_seconds
-    left = notices.unresolved(bench.settings.notifications_file) - {alerts.WATCHDOG}
-    while left and time.monotonic() < deadline:
+    while left := _firing(bench) - set(bench.plan.slow_alerts):
+        if time.monotonic() >= deadline:
+            waited = f"{bench.plan.resolve_wait_seconds:.0f} s"
+            bench.found.fail(f"not resolved after {waited}: {', '.join(sorted(left))}")
+            break
         bench.reporter.progress(f"waiting for {', '.join(sorted(left))} to resolve")
         time.sleep(1.0)
-        left = notices.unresolved(bench.settings.notifications_file) - {alerts.WATCHDOG}
-    if left:
-        bench.found.fail(
-            f"not resolved after {bench.plan.resolve_wait_seconds:.0f} s: {', '.join(sorted(left))}"
-        )
+    bench.found.still_firing = sorted(_firing(bench))
+
+
+def _firing(bench: Bench) -> set[str]:
+    return notices.unresolved(bench.settings.notifications_file) - {alerts.WATCHDOG}
 
 
 PHASES: tuple[Phase, ...] = (
