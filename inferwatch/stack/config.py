@@ -65,6 +65,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             _engine_job(places),
             {**_own_job(places, labels.JOB_CANARY, "exporter-canary"), "honor_labels": True},
             _own_job(places, labels.JOB_ENGINE_EXPORTER, "exporter-engine"),
+            *_analysis_jobs(places),
             _own_job(places, labels.JOB_PROMETHEUS, "prometheus"),
             _own_job(places, labels.JOB_ALERTMANAGER, "alertmanager"),
             *_node_jobs(places),
@@ -88,6 +89,13 @@ def _engine_job(places: Places) -> dict[str, Any]:
             {"target_label": "__address__", "replacement": places.addresses["exporter-engine"]},
         ],
     }
+
+
+def _analysis_jobs(places: Places) -> list[dict[str, Any]]:
+    """The analysis exporter, where one runs; its series say themselves which service and model they are of."""
+    if "exporter-analysis" not in places.addresses:
+        return []
+    return [{**_own_job(places, labels.JOB_ANALYSIS, "exporter-analysis"), "honor_labels": True}]
 
 
 def _node_jobs(places: Places) -> list[dict[str, Any]]:

@@ -36,8 +36,14 @@ def stack_services(
         _exporter_canary(settings),
         _alertmanager(settings, binaries["alertmanager"]),
         _prometheus(spec, settings, binaries["prometheus"]),
+        _exporter_analysis(settings),
         _dashboards(spec, settings),
     ]
+
+
+def retention_days(spec: Spec) -> float:
+    """How long Prometheus keeps samples: the budget's period and a margin."""
+    return spec.budget.period_days + RETENTION_MARGIN_DAYS
 
 
 def _own_engine(settings: Settings, selection: Selection, engine: vllm_cpu.VllmCpu | None) -> list[Service]:
@@ -50,14 +56,15 @@ def _own_engine(settings: Settings, selection: Selection, engine: vllm_cpu.VllmC
     raise StackError(f"{selection.engine!r} is not an engine; use sim, vllm-cpu or URLs")
 
 
-def _python(*words: str) -> tuple[str, ...]:
+def python(*words: str) -> tuple[str, ...]:
+    """Return the command of a module of ours, run by this interpreter."""
     return (sys.executable, "-m", *words)
 
 
 def _sim(settings: Settings) -> Service:
     return Service(
         name="engine",
-        argv=_python(
+        argv=python(
             *("sim", "--host", HOST, "--port", str(settings.port("engine"))),
             *("--control-port", str(settings.port("engine-control")), "--model", SIM_MODEL),
             *("--self-load", str(SIM_REQUESTS_PER_SECOND)),
@@ -70,7 +77,7 @@ def _sim(settings: Settings) -> Service:
 def _receiver(settings: Settings) -> Service:
     return Service(
         name="receiver",
-        argv=_python(
+        argv=python(
             *("inferwatch.stack.receiver", "--port", str(settings.port("receiver"))),
             *("--file", str(settings.notifications_file)),
         ),
@@ -83,7 +90,7 @@ def _exporter_engine(settings: Settings) -> Service:
     config = settings.exporter_config
     return Service(
         name="exporter-engine",
-        argv=_python(
+        argv=python(
             *("exporters", "engine", "--listen", f"{HOST}:{settings.port('exporter-engine')}"),
             *("--config", str(config)),
         ),
@@ -97,7 +104,7 @@ def _exporter_canary(settings: Settings) -> Service:
     config = settings.exporter_config
     return Service(
         name="exporter-canary",
-        argv=_python(
+        argv=python(
             *("exporters", "canary", "--listen", f"{HOST}:{settings.port('exporter-canary')}"),
             *("--config", str(config), "--spec", str(settings.spec_path)),
             *("--targets", str(settings.targets_file)),
@@ -128,14 +135,13 @@ def _alertmanager(settings: Settings, binary: Path) -> Service:
 
 def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
     config = settings.prometheus_config
-    days = spec.budget.period_days + RETENTION_MARGIN_DAYS
     return Service(
         name="prometheus",
         argv=(
             str(binary),
             f"--config.file={config}",
             f"--storage.tsdb.path={settings.data_dir / 'prometheus'}",
-            f"--storage.tsdb.retention.time={days:g}d",
+            f"--storage.tsdb.retention.time={retention_days(spec):g}d",
             f"--web.listen-address={HOST}:{settings.port('prometheus')}",
             "--web.enable-lifecycle",
         ),
@@ -147,11 +153,24 @@ def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
     )
 
 
+def _exporter_analysis(settings: Settings) -> Service:
+    return Service(
+        name="exporter-analysis",
+        argv=python(
+            *("exporters", "analysis", "--listen", f"{HOST}:{settings.port('exporter-analysis')}"),
+            *("--prometheus", settings.url("prometheus"), "--spec", str(settings.spec_path)),
+        ),
+        url=settings.url("exporter-analysis"),
+        ready_path="/-/healthy",
+        config_files=(settings.spec_path,),
+    )
+
+
 def _dashboards(spec: Spec, settings: Settings) -> Service:
     folder = settings.root / "dashboards" / "json"
     return Service(
         name="dashboards",
-        argv=_python(
+        argv=python(
             *("inferwatch.render", "--prometheus", settings.url("prometheus")),
             *("--port", str(settings.port("dashboards")), "--dashboards", str(folder)),
             *("--scrape-seconds", f"{spec.intervals.scrape_seconds:.0f}"),

@@ -30,6 +30,7 @@ SERVICES = [
     "exporter-canary",
     "alertmanager",
     "prometheus",
+    "exporter-analysis",
     "dashboards",
 ]
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

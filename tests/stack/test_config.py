@@ -37,7 +37,9 @@ def test_the_canary_keeps_its_labels_and_every_part_is_scraped(settings: Setting
     found = jobs(settings)
 
     assert found["llm-canary"]["honor_labels"] is True
-    assert list(found) == ["llm-engine", "llm-canary", "engine-exporter", "prometheus", "alertmanager"]
+    assert found["llm-analysis"]["honor_labels"] is True
+    exporters = ["llm-engine", "llm-canary", "engine-exporter", "llm-analysis"]
+    assert list(found) == [*exporters, "prometheus", "alertmanager"]
 
 
 def test_intervals_come_from_the_spec(settings: Settings) -> None:
