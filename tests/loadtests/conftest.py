@@ -90,6 +90,9 @@ class MockServer:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         lines = head.split("\r\n")[1:-2]
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        if "content-length" not in headers:  # a GET: this server has nothing to tell
+            writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+            return True
         body = json.loads(await reader.readexactly(int(headers["content-length"])))
         seen = Seen(number, headers, body, time.monotonic())
         self.seen.append(seen)
