@@ -284,6 +284,7 @@ def matrix(
             "properties": [
                 {"id": "custom.cellOptions", "value": {"type": "auto"}},
                 {"id": "unit", "value": "none"},
+                {"id": "mappings", "value": []},
                 {"id": "displayName", "value": f"{row} \\ {column}"},
             ],
         }],

@@ -69,7 +69,7 @@ def mark_events(canvas: Canvas, plot: Plot, events: Sequence[Event]) -> None:
         if plot.view.start <= event.at <= plot.view.end:
             x = plot.x(event.at)
             canvas.add(
-                Line(((x, plot.top), (x, plot.bottom)), event.colour, 1, True, 0.8, event.name),
+                Line(((x, plot.top), (x, plot.bottom)), event.colour, 1, True, 0.5, event.name),
                 Rect(x - 2.5, plot.bottom - 1, 5, 5, event.colour, hint=event.name),
             )
 

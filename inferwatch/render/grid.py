@@ -72,6 +72,8 @@ def _cell(canvas: Canvas, one: Field, cell: Cell, box: tuple[float, float, float
     filled = style == "color-background" and isinstance(cell, float) and colour.startswith("#")
     if filled:
         canvas.add(Rect(left + 1, y + 1, width - 2, height - 2, colour, radius=2))
+    if colour == "transparent":
+        colour = "muted"
     ink = readable_on(colour) if filled else colour if style.startswith("color") else "text"
     number = isinstance(cell, float) and style == "color-background"
     x = left + width / 2 if number else left + 6

@@ -9,6 +9,9 @@ from html import escape
 from inferwatch.render.canvas import Area, Canvas, Cells, Line, Rect, Shape, Text
 from inferwatch.render.theme import rgb
 
+SHRINK = 0.94
+"""Fonts of readers differ in width; as in pictures, text is written a little smaller than it was measured."""
+
 
 def svg(canvas: Canvas) -> str:
     """Return one <svg> element as wide as its place, in proportion."""
@@ -47,7 +50,7 @@ def _shape(shape: Shape) -> str:
     if isinstance(shape, Text):
         weight = ' font-weight="600"' if shape.bold else ""
         return (
-            f'<text x="{_n(shape.x)}" y="{_n(shape.y)}" fill="{_colour(shape.colour)}" font-size="{shape.size:g}" '
+            f'<text x="{_n(shape.x)}" y="{_n(shape.y)}" fill="{_colour(shape.colour)}" font-size="{shape.size * SHRINK:g}" '
             f'text-anchor="{shape.anchor}"{weight}>{_hint(shape.hint)}{escape(shape.text)}</text>'
         )
     return _cells(shape)
@@ -66,7 +69,7 @@ def _cells(cells: Cells) -> str:
     data = base64.b64encode(png_of(cells.rows)).decode()
     return (
         f'<image x="{_n(cells.x)}" y="{_n(cells.y)}" width="{_n(cells.width)}" height="{_n(cells.height)}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
+        f'preserveAspectRatio="none" image-rendering="pixelated" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
     )
 
 
