@@ -23,11 +23,24 @@ COMMANDS = (
     Command(
         "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
     ),
+    Command("dashboards", "inferwatch.commands.dashboards", "Hold dashboards against types, data, a Grafana."),
     Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
     Command("load", "inferwatch.commands.load", "Load one engine as clients do, and say what they saw."),
     Command("gate", "inferwatch.commands.gate", "Hold a load run against the gates of slo.yaml."),
+    Command(
+        "sweep", "inferwatch.commands.sweep", "Load over a grid of rates and engine flags; Pareto front."
+    ),
+    Command("compare", "inferwatch.commands.compare", "Load runs side by side, with confidence intervals."),
     Command("bench", "inferwatch.commands.bench", "Measure one claim beside a named peer in the same run."),
     Command("loop", "inferwatch.commands.loop", "Load, measure, judge and break a real vLLM; one JSON line."),
+    Command(
+        "scenarios",
+        "inferwatch.commands.scenarios",
+        "Known faults on a real stack: which alerts came, how soon, which not.",
+    ),
+    Command(
+        "compose-check", "inferwatch.commands.compose_check", "Hold docker-compose.yml against what can be had."
+    ),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
     ),
@@ -69,7 +82,14 @@ def _mendable() -> tuple[type[Exception], ...]:
 
     found: list[type[Exception]] = [StackError, PromError, SpecError, PermissionError]
     # Only parts that were used can have raised theirs.
-    for module, name in (("loadtests.plan", "PlanError"), ("loadtests.run", "LoadError")):
+    for module, name in (
+        ("loadtests.plan", "PlanError"),
+        ("loadtests.run", "LoadError"),
+        ("loadtests.records", "RecordError"),
+        ("loadtests.quality", "QualityError"),
+        ("loadtests.engineproc", "EngineError"),
+        ("loadtests.annotate", "AnnotationError"),
+    ):
         if module in sys.modules:
             found.append(getattr(sys.modules[module], name))
     return tuple(found)

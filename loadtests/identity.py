@@ -18,7 +18,16 @@ _CACHE_CONFIG = re.compile(r"^vllm[:_]cache_config_info\{(.*)\} ", re.MULTILINE)
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
 # What a new version may change without becoming another thing to compare with: the version itself, and sizes
 # that the engine works out from free memory at each start.
-_MAY_DIFFER = frozenset({"engine_version", "flags.num_gpu_blocks", "flags.num_cpu_blocks", "flags.engine"})
+_MAY_DIFFER = frozenset(
+    {
+        "engine_version",
+        "flags.num_gpu_blocks",
+        "flags.num_cpu_blocks",
+        "flags.engine",
+        "flags.kv_cache_size_tokens",
+        "flags.kv_cache_max_concurrency",
+    }
+)
 # Parts of the plan that only say where and how the client connects, not what load the server gets.
 _NOT_THE_LOAD = frozenset({"base_url", "random_seed", "token_file", "ca_file", "insecure", "headers"})
 

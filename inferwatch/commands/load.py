@@ -1,71 +1,61 @@
 """`inferwatch load`: options or a plan file -> a load run on one engine, its records and its summary."""
 
+import contextlib
 import json
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from inferwatch.commands.load_options import load_options, plan_of
 from inferwatch.commands.options import settings_of, stack_folder
-from inferwatch.promapi.transport import Transport
 from inferwatch.stack import state
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import Settings
 
 if TYPE_CHECKING:
-    from loadtests.plan import Arrival, LoadPlan
-    from loadtests.run import LoadProcess
-    from slo.spec import Spec
+    from loadtests.plan import LoadPlan
+    from loadtests.run import LoadProcess, LoadResult
 
 
 @click.command("load")
 @click.option("--url", help="Engine to load.  [default: the running stack's]")
-@click.option("--model", help="Model to ask for.  [default: the engine's first]")
-@click.option(
-    "--users", type=click.FloatRange(min=1), help="Closed loop: so many clients, each with one request."
-)
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Open loop: requests per second.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True)
-@click.option("--prompt-tokens", default="128", show_default=True, help="Number or distribution.")
-@click.option("--output-tokens", default="64", show_default=True, help="Number or distribution.")
-@click.option(
-    "--plan", "plan_file", type=click.Path(dir_okay=False, path_type=Path), help="A whole plan (JSON)."
-)
+@load_options
 @click.option("--records", type=click.Path(file_okay=False, path_type=Path), help="Folder for the records.")
+@click.option("--metrics-port", type=click.IntRange(0, 65535), help="Serve live series here; 0 picks a port.")
+@click.option("--grafana", help="URL of a Grafana that gets an annotation of the run.")
+@click.option("--grafana-token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--against", help="Baseline engine: run in pairs with it, for `gate --baseline`.")
+@click.option("--pairs", type=click.IntRange(min=1), help="How many pairs.  [default: as the noise asks for]")
+@click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="What the engine runs on, for the gate."
+)
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
 @stack_folder
-def command(
-    url: str | None,
-    plan_file: Path | None,
-    records: Path | None,
-    as_json: bool,
-    run_dir: Path | None,
-    **wish: Any,
-) -> None:
+def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path | None, **wish: Any) -> None:
     """
     Load one engine as clients do and say what they saw; without options, the stages of slo.yaml.
 
     Failed requests are findings, not errors: the exit status is 0 when the run went as planned.
     """
-    from loadtests import plan, report, run
+    from loadtests import report
     from slo import spec as slo_spec
 
     settings = settings_of(run_dir)
     spec = slo_spec.load(settings.spec_path)
-    chosen = plan.read_plan(plan_file) if plan_file else _plan(url or _engine(settings), wish, spec)
+    chosen = plan_of(lambda: url or _engine(settings), wish, spec)
     folder = records or settings.run_dir / "load" / time.strftime("%Y%m%d-%H%M%S")
+    labels = dict(_pair(label) for label in wish["labels"])
     reporter = Reporter(Console(stderr=True))
-    started = time.monotonic()
-
-    def tick(_: "LoadProcess") -> bool:
-        reporter.progress(f"loading {chosen.base_url} · {time.monotonic() - started:.0f} s")
-        return True
-
+    if wish["against"]:
+        _run_pairs(chosen, folder, wish, labels, reporter)
+        return
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
-        result = run.run_load(chosen, folder, on_tick=tick)
+        result = _run(chosen, folder, wish, labels, reporter)
     summary = report.summarise(result, spec.load.client)
     if as_json:
         click.echo(json.dumps(summary))
@@ -74,29 +64,80 @@ def command(
         click.echo(f"records: {folder}")
 
 
-def _plan(url: str, wish: dict[str, Any], spec: "Spec") -> "LoadPlan":
-    from loadtests.plan import parse_plan
+def _run(
+    plan: "LoadPlan", folder: Path, wish: dict[str, Any], labels: dict[str, str], reporter: Reporter
+) -> "LoadResult":
+    from loadtests import identity, run
 
-    raw = {
-        "base_url": url,
-        "model": wish["model"] or _first_model(url),
-        "arrival": _arrival(wish, spec).model_dump(),
-        "prompt_tokens": wish["prompt_tokens"],
-        "output_tokens": wish["output_tokens"],
-    }
-    return parse_plan(raw, "options")
+    identity.save(identity.collect(plan, labels), folder)
+    started = time.monotonic()
+
+    def tick(_: "LoadProcess") -> bool:
+        reporter.progress(f"loading {plan.base_url} · {time.monotonic() - started:.0f} s")
+        return True
+
+    with _shown(plan, folder, wish, reporter) as ended:
+        result = run.run_load(plan, folder, on_tick=tick)
+        ended(result)
+    return result
 
 
-def _arrival(wish: dict[str, Any], spec: "Spec") -> "Arrival":
-    from loadtests import plan
+@contextlib.contextmanager
+def _shown(
+    plan: "LoadPlan", folder: Path, wish: dict[str, Any], reporter: Reporter
+) -> Iterator[Callable[["LoadResult"], None]]:
+    """Live series and the annotation, where they were asked for; the yielded function is told of the end."""
+    from loadtests.annotate import Annotation
+    from loadtests.liveserver import live_series
 
-    if wish["users"] and wish["rate"]:
-        raise click.UsageError("--users is a closed loop, --rate an open one; give one of them")
-    if wish["users"]:
-        return plan.closed(wish["users"], wish["seconds"])
-    if wish["rate"]:
-        return plan.open_loop(wish["rate"], wish["seconds"])
-    return plan.from_spec(spec.load)
+    began_s, text = time.time(), f"load run {folder.name}: {plan.model}, {plan.arrival.kind} loop"
+    with contextlib.ExitStack() as stack:
+        if wish["metrics_port"] is not None:
+            port = stack.enter_context(live_series(plan, folder, began_s, wish["metrics_port"]))
+            reporter.say(f"live series: http://127.0.0.1:{port}/metrics")
+        annotation = (
+            Annotation(wish["grafana"], wish["grafana_token_file"], text, began_s)
+            if wish["grafana"]
+            else None
+        )
+
+        def ended(result: "LoadResult") -> None:
+            if annotation is not None:
+                annotation.end(result.ended_s, f"{text}, {len(result.records)} requests")
+
+        yield ended
+
+
+def _run_pairs(
+    plan: "LoadPlan", folder: Path, wish: dict[str, Any], labels: dict[str, str], reporter: Reporter
+) -> None:
+    """Candidate and baseline in turn; without --pairs the first ones say how many are needed."""
+    from loadtests.gates import pairs_wanted
+    from loadtests.rounds import read_rounds, run_rounds
+    from slo import spec as slo_spec
+
+    spec = slo_spec.load()
+    candidate, baseline = folder / "candidate", folder / "baseline"
+    folders = {candidate: plan.base_url, baseline: wish["against"]}
+    first = wish["pairs"] or spec.gate_test.min_pairs
+
+    def told(one: Path, number: int) -> None:
+        reporter.say(f"round {number + 1}: {one.name}")
+
+    run_rounds(plan, folders, first, labels=labels, told=told)
+    if wish["pairs"] is None:
+        wanted = pairs_wanted(read_rounds(candidate), read_rounds(baseline), spec)
+        if wanted > first:
+            reporter.say(f"the noise asks for {wanted} pairs")
+            run_rounds(plan, folders, wanted - first, first=first, labels=labels, told=told)
+    click.echo(f"inferwatch gate {candidate} --baseline {baseline}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise click.UsageError(f"--label {text!r}: write it as KEY=VALUE")
+    return key, value
 
 
 def _engine(settings: Settings) -> str:
@@ -104,12 +145,3 @@ def _engine(settings: Settings) -> str:
     if selection is None:
         raise StackError("no stack runs here; start it with `inferwatch up`, or name an engine with --url")
     return selection.urls[0]
-
-
-def _first_model(url: str) -> str:
-    with Transport(url) as client:
-        answer = client.json("GET", "/v1/models")
-    models = answer.get("data") if isinstance(answer, dict) else None
-    if not models:
-        raise StackError(f"{url}/v1/models lists no model; name one with --model")
-    return str(models[0]["id"])

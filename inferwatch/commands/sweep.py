@@ -1,0 +1,46 @@
+"""`inferwatch sweep FILE`: settings of a load and an engine -> measured points, their front, a page."""
+
+from pathlib import Path
+
+import click
+import yaml
+from rich.console import Console
+from rich.markdown import Markdown
+
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.progress import Reporter
+
+
+@click.command("sweep")
+@click.argument("sweep_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the runs."
+)
+@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="Spec file.  [default: slo.yaml]")
+def command(sweep_file: Path, out: Path, spec_file: Path | None) -> None:
+    """
+    Measure every setting of SWEEP_FILE (YAML), or search each for the highest rate that keeps the promise.
+
+    Keys: plan (a load plan), seconds, axes (rate, users, any plan field, engine.FLAG), engine (command,
+    ready_s), search (axis, low, high, tolerance). Writes page.html, table.md and points.json into --out.
+    """
+    from pydantic import ValidationError
+
+    from loadtests import page, sweep, sweeppage
+    from slo import spec as slo_spec
+
+    try:
+        chosen = sweep.SweepPlan.model_validate(yaml.safe_load(sweep_file.read_text(encoding="utf-8")))
+    except (ValidationError, yaml.YAMLError) as error:
+        raise StackError(f"{sweep_file}: {error}") from error
+    reporter = Reporter(Console(stderr=True))
+    points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)
+    title = f"{chosen.plan.model}: {', '.join(chosen.axes) or 'one setting'}"
+    table = sweeppage.markdown(points, title)
+    page.write(out / "table.md", table)
+    page.write(out / "page.html", sweeppage.html(points, title))
+    Console().print(Markdown(table))
+    if chosen.search is not None:
+        for setting, level in sweep.highest_kept(points, chosen.search.axis).items():
+            click.echo(f"{setting}: {chosen.search.axis} up to {level:.4g} keeps the promise")
+    click.echo(f"page: {out / 'page.html'}")
