@@ -6,6 +6,7 @@ import importlib
 GENERATORS = {
     "alerts": "alerts.render",
     "dashboards": "dashboards.render",
+    "compose": "inferwatch.compose.render",
 }
 
 

@@ -51,12 +51,13 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.option("--port", type=int, required=True, help="Loopback port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=int, required=True, help="Port to listen on.")
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), required=True)
-def main(port: int, file: Path) -> None:
+def main(host: str, port: int, file: Path) -> None:
     """Run the local webhook receiver until a signal ends it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    web.run_app(application(file), host="127.0.0.1", port=port, access_log=None, print=None)
+    web.run_app(application(file), host=host, port=port, access_log=None, print=None)
 
 
 if __name__ == "__main__":

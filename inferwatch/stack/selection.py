@@ -25,10 +25,15 @@ def choose(words: tuple[str, ...], service: str | None, settings: Settings, befo
         if len(words) > 1:
             raise StackError(f"{words[0]} stands alone; leave out {' '.join(words[1:])}")
         return Selection(words[0], (settings.url("engine"),), service)
+    return Selection("urls", base_urls(words), service)
+
+
+def base_urls(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Engines' URLs without a final slash; StackError for a word that is none or stands twice."""
     urls = tuple(_base_url(word) for word in words)
     if twice := {url for url in urls if urls.count(url) > 1}:
         raise StackError(f"{min(twice)} stands twice; name each engine once")
-    return Selection("urls", urls, service)
+    return urls
 
 
 def _base_url(word: str) -> str:
