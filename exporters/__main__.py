@@ -9,6 +9,7 @@ SUBCOMMANDS = {
     "canary": "exporters.canary.server",
     "node": "exporters.node.server",
     "analysis": "exporters.analysis.server",
+    "drift": "exporters.drift.server",
 }
 
 

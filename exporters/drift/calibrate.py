@@ -1,0 +1,93 @@
+"""A reference judged against itself -> what each detector says of a healthy window, by window size.
+
+A window of n is drawn from the reference without replacement and judged against the rest. Scores are put
+on one scale (the median is 0, the 90 % quantile 1); the highest of the detectors is what alarms, and its limit
+is where the wanted share of healthy windows lies above. The tail is smoothed by an exponential fit, since a
+few hundred windows hold few that rare.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from exporters.drift.features import Features, ratios
+from exporters.drift.scores import DETECTORS, Context, neighbour_quantiles, pca_ratio_change
+from exporters.drift.vectors import Floats
+
+ROUNDS = 240
+PCA_ROUNDS = 60
+SIZE_STEP = 1.5
+TAIL = 0.9
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    Healthy windows of one size.
+
+    *thresholds*: a score a detector, in the order of DETECTORS. *false_alarms*: share of healthy windows over
+    each, then over any of them, then of the PCA score over its own limit. *neighbours*: see Context.
+    """
+
+    size: int
+    thresholds: np.ndarray
+    false_alarms: np.ndarray
+    neighbours: np.ndarray
+
+
+def sizes(count: int, smallest: int, largest: int) -> tuple[int, ...]:
+    """Window sizes that a reference of *count* vectors is calibrated for: at most half of it, rising by half."""
+    most = min(largest, count // 2)
+    found = [min(smallest, most)]
+    while found[-1] < most:
+        found.append(min(int(found[-1] * SIZE_STEP), most))
+    return tuple(found)
+
+
+def calibrate(
+    vectors: Floats, of: Features, context: Context, size: int, false_alarm_rate: float,
+    pca: tuple[int, int, float], seed: int, rounds: int = ROUNDS,
+) -> Calibration:  # fmt: skip
+    """Judge *rounds* healthy windows of *size*; *pca*: components, judged ones, and the limit of that score."""
+    random = np.random.default_rng((seed, size))
+    draws = [random.permutation(len(vectors)) for _ in range(rounds)]
+    curves = np.array([neighbour_quantiles(context.scale, of.rows(at[:size])) for at in draws])
+    total = curves.sum(axis=0)
+    table = np.empty((rounds, len(DETECTORS)))
+    for row, (at, curve) in enumerate(zip(draws, curves, strict=True)):
+        # A window must not be held against a mean that it is part of.
+        others = (total - curve) / max(rounds - 1, 1)
+        own = Context(context.edges, context.rest, context.length, context.scale, others)
+        window, rest = of.rows(at[:size]), of.rows(at[size:])
+        table[row] = [score(own, rest, window) for score in DETECTORS.values()]
+    thresholds = limits(table, false_alarm_rate)
+    over = table > thresholds
+    whole = ratios(vectors, pca[0])
+    changes = [
+        pca_ratio_change(whole, ratios(vectors[at[:size]], pca[0]), pca[1]) for at in draws[:PCA_ROUNDS]
+    ]
+    alarms = [*over.mean(axis=0), over.any(axis=1).mean(), float(np.mean(np.array(changes) > pca[2]))]
+    return Calibration(size, *(np.asarray(a, np.float32) for a in (thresholds, alarms, total / rounds)))
+
+
+def limits(table: np.ndarray, false_alarm_rate: float) -> np.ndarray:
+    """A threshold a column, so that the given share of rows has any column over its own."""
+    middle = np.median(table, axis=0)
+    unit = np.maximum(np.quantile(table, TAIL, axis=0) - middle, _TINY)
+    highest = ((table - middle) / unit).max(axis=1)
+    start = float(np.quantile(highest, TAIL))
+    excess = highest[highest > start] - start
+    mean = float(excess.mean()) if len(excess) else 0.0
+    reach = start + mean * max(float(np.log((1 - TAIL) / false_alarm_rate)), 0.0)
+    if false_alarm_rate > 1 - TAIL:
+        reach = float(np.quantile(highest, 1 - false_alarm_rate))
+    thresholds: np.ndarray = middle + unit * reach
+    return thresholds
+
+
+def fitting(calibrations: Sequence[Calibration], count: int) -> Calibration | None:
+    """The largest calibrated size that *count* vectors fill; None when they fill none."""
+    filled = [one for one in calibrations if one.size <= count]
+    return max(filled, key=lambda one: one.size) if filled else None

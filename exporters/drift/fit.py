@@ -1,0 +1,99 @@
+"""Healthy vectors of one model -> its reference profile: axes, statistics, thresholds."""
+
+import time
+
+import numpy as np
+
+from exporters.drift.calibrate import ROUNDS, calibrate, sizes
+from exporters.drift.features import Basis, Features, features, fit_basis, ratios, subspace_ratio
+from exporters.drift.profile import Profile, ProfileError
+from exporters.drift.scores import Context, columns, decile_edges
+from exporters.drift.vectors import Floats, check
+from slo.signals import Drift
+
+MOST_VECTORS = 6000
+# Axes of fewer vectors than this times the dimension fit them better than new ones; then the axes come from
+# one half and everything else from the other.
+_WELL_DETERMINED = 40
+
+
+def fit(
+    raw: object, model: str, version: str, drift: Drift, *, seed: int = 7, rounds: int = ROUNDS,
+    created: float | None = None,
+) -> Profile:  # fmt: skip
+    """
+    Fit a profile to *raw* (see vectors.check); the same input and seed give the same profile.
+
+    More than 6000 vectors are sampled down to that. Raises ProfileError when fewer than `min_samples` are
+    usable, or when all of them are the same.
+    """
+    checked = check(raw)
+    count = len(checked.vectors)
+    if count < drift.min_samples:
+        refused = ", ".join(f"{n} {reason}" for reason, n in sorted(checked.rejected.items())) or "none"
+        raise ProfileError(
+            f"{count} usable vectors (refused: {refused}); a profile needs at least {drift.min_samples}, "
+            f"better four times drift.sample_size ({4 * drift.sample_size})"
+        )
+    order = np.random.default_rng(seed).permutation(count)[:MOST_VECTORS]
+    vectors = checked.vectors[order]
+    if not vectors.std(axis=0).any():
+        raise ProfileError(f"all {count} vectors are the same; is the embedding server well?")
+    split = vectors.shape[1] * _WELL_DETERMINED > len(vectors) and len(vectors) // 2 >= drift.min_samples
+    basis = fit_basis(vectors[: len(vectors) // 2] if split else vectors, seed)
+    kept = vectors[len(vectors) // 2 :] if split else vectors
+    return _profile(
+        basis, kept, count, (model, version), drift, seed, rounds, time.time() if created is None else created
+    )
+
+
+def _profile(
+    basis: Basis,
+    kept: Floats,
+    count: int,
+    who: tuple[str, str],
+    drift: Drift,
+    seed: int,
+    rounds: int,
+    created: float,
+) -> Profile:
+    of = features(basis, kept)
+    context = _context(basis, of)
+    pca = (drift.pca_ratio_change.components, drift.pca_ratio_change.judged, drift.pca_ratio_change.threshold)
+    found = sizes(len(kept), drift.min_samples, drift.sample_size)
+    return Profile(
+        model=who[0],
+        version=who[1],
+        count=count,
+        created=created,
+        seed=seed,
+        false_alarm_rate=drift.false_alarm_rate,
+        pca=pca,
+        basis=basis,
+        context=context,
+        vectors=kept,
+        ratios=ratios(kept, pca[0]),
+        held=subspace_ratio(basis, 1.0, kept),
+        calibrations=tuple(
+            calibrate(kept, of, context, size, drift.false_alarm_rate, pca, seed, rounds) for size in found
+        ),
+        features=of,
+    )
+
+
+def _context(basis: Basis, of: Features) -> Context:
+    blank = Context(
+        np.empty((0, 9)),
+        (float(of.rest.mean()), _spread(of.rest)),
+        (float(of.length.mean()), _spread(of.length)),
+        basis.scale,
+        np.zeros(0),
+    )
+    edges = np.array([decile_edges(column) for column in columns(blank, of).T])
+    return Context(edges, blank.rest, blank.length, blank.scale, blank.neighbours)
+
+
+def _spread(values: Floats) -> float:
+    """Standard deviation; 0 where it is only rounding, as of the lengths of normalised vectors."""
+    deviation, mean = float(values.std()), float(np.abs(values).mean())
+    return deviation if deviation > 1e-4 * mean else 0.0
