@@ -16,10 +16,13 @@ _STATES_PROBED = (
 
 
 def delivery_seconds(spec: Spec, severity: str) -> int:
-    """Return the most that grouping adds: a new group waits group_wait, a known one its interval."""
+    """Return the most that grouping adds: a new group waits group_wait, a known one its interval.
+
+    A page of a kind that does not fire yet for its service and model is always a new group.
+    """
     intervals = spec.intervals
     if severity == "page":
-        return max(intervals.page_group_wait_seconds, intervals.page_group_interval_seconds)
+        return intervals.page_group_wait_seconds
     return max(intervals.group_wait_seconds, intervals.group_interval_seconds)
 
 

@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 from slo.base import Id, OpenRatio, PositiveSeconds, Ratio, Strict
 from slo.objectives import Severity
 
+PROMETHEUS_RESEND_SECONDS = 60
+"""`--rules.alert.resend-delay`: how often Prometheus sends firing and just resolved alerts again."""
+
 
 class Intervals(Strict):
     """How often things are read and judged; all in seconds."""
@@ -18,7 +21,6 @@ class Intervals(Strict):
     resample_seconds: int = Field(gt=0)
     period_resample_seconds: int = Field(gt=0)
     page_group_wait_seconds: int = Field(ge=0)
-    page_group_interval_seconds: int = Field(gt=0)
     group_wait_seconds: int = Field(ge=0)
     group_interval_seconds: int = Field(gt=0)
     repeat_interval_seconds: int = Field(gt=0)
@@ -32,6 +34,16 @@ class Intervals(Strict):
             raise ValueError(
                 f"scrape_timeout_seconds {self.scrape_timeout_seconds} is over scrape_seconds "
                 f"{self.scrape_seconds}; Prometheus refuses that, lower it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _groups_outlast_resends(self) -> "Intervals":
+        if self.group_interval_seconds <= PROMETHEUS_RESEND_SECONDS:
+            raise ValueError(
+                f"group_interval_seconds {self.group_interval_seconds} must be above the "
+                f"{PROMETHEUS_RESEND_SECONDS} s after which Prometheus sends alerts again: within a shorter one "
+                "only some of a group's resolved alerts are there, and each change is notified anew for 15 minutes"
             )
         return self
 

@@ -13,6 +13,8 @@ from slo.spec import Spec
 TEMPLATES = "templates/*.tmpl"
 WATCHDOG = "watchdog"
 GROUP_BY = [labels.SERVICE, labels.MODEL]
+# A page never waits for a group that was notified before it: each kind of page is a group of its own.
+PAGE_GROUP_BY = [*GROUP_BY, labels.ALERTNAME]
 
 
 def render(
@@ -65,8 +67,8 @@ def _routes(spec: Spec) -> dict[str, Any]:
     intervals = spec.intervals
     repeat = format_seconds(intervals.watchdog_repeat_seconds)
     quick = {
+        "group_by": PAGE_GROUP_BY,
         "group_wait": format_seconds(intervals.page_group_wait_seconds),
-        "group_interval": format_seconds(intervals.page_group_interval_seconds),
     }
     by_severity = [
         {"matchers": [f'{labels.SEVERITY}="{route.severity}"'], "receiver": route.receiver}

@@ -1,5 +1,6 @@
 """Labels and scrape job names that rules, dashboards and the launcher's Prometheus config share."""
 
+ALERTNAME = "alertname"
 SERVICE = "service"
 """Set on every target by service discovery; recorded series carry it as the service's id."""
 MODEL = "model"

@@ -92,6 +92,10 @@ CASES = {
         lambda r: r["intervals"].update(scrape_timeout_seconds=9),
         "scrape_timeout_seconds 9.0 is over scrape_seconds 5",
     ),
+    "groups shorter than a resend": (
+        lambda r: r["intervals"].update(group_interval_seconds=60),
+        "group_interval_seconds 60 must be above the 60 s after which Prometheus sends alerts again",
+    ),
     "GPU model with no floor": (
         lambda r: r["services"][0]["throughput_floor"].update(gpus=2, gpu_model="H200"),
         "gpu_model 'H200' has no entry in tokens_per_second_per_gpu",
