@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from loadtests.clocks import aligned, read_clocks
 from loadtests.plan import LoadPlan, read_plan, write_plan
 from loadtests.records import RequestRecord, read_jsonl, read_parquet, write_parquet
 
@@ -51,13 +52,17 @@ class LoadResult:
 
 
 def read_records(folder: Path) -> Iterator[RequestRecord]:
-    """Records of a run's folder: from Parquet when it was written, else from the workers' JSONL files."""
+    """Records of a run's folder: from Parquet when it was written, else from the workers' JSONL files.
+
+    All stamps are on one monotonic clock: workers of other hosts were moved onto the master's.
+    """
     parquet = folder / _PARQUET
     if parquet.exists():
         yield from read_parquet(parquet)
         return
+    clocks = read_clocks(folder)
     for path in sorted(folder.glob("records-*.jsonl")):
-        yield from read_jsonl(path)
+        yield from aligned(read_jsonl(path), clocks)
 
 
 def read_health(folder: Path) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,8 @@ from locust import User, task
 from locust.exception import StopUser
 from locust.runners import MasterRunner, WorkerRunner
 
+from loadtests.clockprobe import ClockProbe, answer_workers
+from loadtests.clocks import write_clock
 from loadtests.driver import Driver
 from loadtests.plan import Endpoint, read_plan
 from loadtests.records import RequestRecord
@@ -37,6 +39,7 @@ class LoadRun:
         self._users = 0
         self._begun = self._concluding = False
         self._done: set[int] = set()
+        self._probe: ClockProbe | None = None
         self.ready = Event()
 
     @property
@@ -54,8 +57,12 @@ class LoadRun:
         events.spawning_complete.add_listener(lambda **_: self._spawned())
         events.user_error.add_listener(lambda **_: self._crashed())
         events.quitting.add_listener(lambda **_: self.finish())
-        if self._is_master:
-            self._environment.runner.register_message("load_done", self._worker_done)
+        runner = self._environment.runner
+        if isinstance(runner, MasterRunner):
+            runner.register_message("load_done", self._worker_done)
+            answer_workers(runner)
+        elif isinstance(runner, WorkerRunner):
+            self._probe = ClockProbe(runner)
 
     def _spawned(self) -> None:
         """Start the clock, in every process that has users (a master has none)."""
@@ -64,6 +71,8 @@ class LoadRun:
             gevent.spawn(self._begin).link_exception(lambda _: self._crashed())
 
     def _begin(self) -> None:
+        if self._probe is not None:
+            write_clock(self._probe.measure(), self._folder)
         self.driver.begin()
         self.ready.set()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from loadtests.clocks import read_clocks
 from loadtests.plan import Arrival, LoadPlan, closed, open_loop, parse_plan
 from loadtests.recorder_files import records_file
 from loadtests.run import LoadError, LoadProcess, read_records, read_result, run_load
@@ -32,7 +33,7 @@ def _wait_for(condition: Any, timeout_s: float = 20) -> None:
 
 def test_importing_the_runner_brings_neither_locust_nor_gevent() -> None:
     """Monkey-patching belongs to the load process alone."""
-    names = "answer,http1,lengths,plan,quality,records,report,run,shapes,sse,stream,workload"
+    names = "answer,clocks,compare,gates,http1,lengths,plan,quality,records,report,rounds,run,shapes,sse,stream,sweep,workload"
     code = f"import sys\nfor n in '{names}'.split(','): __import__('loadtests.' + n)\n"
     code += "sys.exit(bool({'gevent', 'locust'} & set(sys.modules)))"
 
@@ -173,6 +174,9 @@ def test_several_processes_share_the_plan(server: Any, tmp_path: Path) -> None:
     assert len(result.records) == 40 == len(server.seen)
     assert {record.worker for record in result.records} == {0, 1}
     assert len({record.trace_id for record in result.records}) == 40
+    clocks = read_clocks(tmp_path)
+    assert set(clocks) == {0, 1}
+    assert all(clock.same_host and abs(clock.offset_s) <= clock.error_s + 0.001 for clock in clocks.values())
 
 
 def test_a_used_folder_is_refused(server: Any, tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Locust messages between a worker and its master -> that worker's clock, measured. Runs on gevent."""
+
+import time
+from typing import Any
+
+from gevent.event import AsyncResult
+
+from loadtests.clocks import Exchange, WorkerClock, best_offset, boot_id
+from loadtests.transport import wall_offset_ns
+
+_ASK, _ANSWER = "clock_ask", "clock_answer"
+_QUESTIONS = 9
+_PATIENCE_S = 3.0
+
+
+def answer_workers(runner: Any) -> None:
+    """On a master: tell each worker that asks what the wall clock says."""
+
+    def asked(environment: Any, msg: Any, **_: Any) -> None:
+        answer = {"master_s": time.time(), "boot_id": boot_id(), "wall_offset_s": wall_offset_ns() / 1e9}
+        environment.runner.send_message(_ANSWER, answer, client_id=msg.node_id)
+
+    runner.register_message(_ASK, asked)
+
+
+class ClockProbe:
+    """On a worker: asks its master."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self._answer: AsyncResult[dict[str, Any]] = AsyncResult()
+        runner.register_message(_ANSWER, lambda msg, **_: self._answer.set(msg.data))
+
+    def measure(self) -> WorkerClock:
+        """Ask a few times; raises gevent.Timeout when the master does not answer."""
+        exchanges, said = [], {}
+        for _ in range(_QUESTIONS):
+            self._answer = AsyncResult()
+            asked_s = time.time()
+            self._runner.send_message(_ASK, {})
+            said = self._answer.get(timeout=_PATIENCE_S)
+            exchanges.append(Exchange(asked_s, said["master_s"], time.time()))
+        offset_s, error_s = best_offset(exchanges)
+        return WorkerClock(
+            worker=self._runner.worker_index,
+            boot_id=boot_id(),
+            master_boot_id=said["boot_id"],
+            master_wall_offset_s=said["wall_offset_s"],
+            offset_s=offset_s,
+            error_s=error_s,
+            asked=len(exchanges),
+        )
