@@ -41,9 +41,6 @@ COMMANDS = (
     Command(
         "compose-check", "inferwatch.commands.compose_check", "Hold docker-compose.yml against what can be had."
     ),
-    Command(
-        "compose-check", "inferwatch.commands.compose_check", "Hold docker-compose.yml against what can be had."
-    ),
     Command("doctor", "inferwatch.commands.doctor", "Look at live engines for what the field gets wrong."),
     Command("slo", "inferwatch.commands.slo", "Suggest objectives from history, and accept them."),
     Command("export", "inferwatch.commands.export", "Write Kubernetes manifests, or rules for your own stack."),

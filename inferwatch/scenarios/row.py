@@ -1,0 +1,119 @@
+"""What a row of the failure matrix states before it runs: the fault, what must be delivered, what must not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from inferwatch.loop.notices import Notice
+
+if TYPE_CHECKING:
+    from inferwatch.scenarios.stage import Stage
+
+RECOVERY_SECONDS = 420.0
+"""Longest short burn window and signal window (5 m), and two minutes for evaluation, `for` and delivery."""
+
+StageName = Literal["fleet", "watchers", "sentinel"]
+
+
+class Fault(Protocol):
+    """Something that goes wrong and can be mended; `mends_itself_seconds` where it ends without our doing."""
+
+    @property
+    def mends_itself_seconds(self) -> float | None: ...
+
+    def begin(self, stage: Stage, row: Row) -> None: ...
+
+    def end(self, stage: Stage, row: Row) -> None: ...
+
+
+@dataclass(frozen=True)
+class Expected:
+    """
+    An alert that the fault must bring, and the numbers that theory needs to say how soon.
+
+    Attributes:
+        labels: which one of that name, where there are several.
+        level: share of events that are bad from the fault on; for a signal, what its statistic goes to.
+        healthy: what a signal's statistic is before the fault.
+        seen_as: the alert whose condition is what this one waits for, where that differs by fault.
+        events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
+        status: `resolved` where the fault must end an alert that always fires.
+        recovers_seconds: how long recovery is waited for; None where the run cannot show it.
+        why_not_shown: the reason for that None.
+    """
+
+    alert: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    level: float = 1.0
+    healthy: float = 0.0
+    seen_as: str | None = None
+    events_per_second: float | None = None
+    status: Literal["firing", "resolved"] = "firing"
+    recovers_seconds: float | None = RECOVERY_SECONDS
+    why_not_shown: str = ""
+
+    def matches(self, notice: Notice) -> bool:
+        """Whether the notice is about this alert, firing or resolved."""
+        return notice.alert == self.alert and all(notice.labels.get(k) == v for k, v in self.labels.items())
+
+
+@dataclass(frozen=True)
+class History:
+    """The past that is written for the row's service; the live rate where none is given."""
+
+    requests_per_second: float | None = None
+    bad_ratios: Mapping[str, float] = field(default_factory=dict)
+    days: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    One scenario.
+
+    Attributes:
+        name: also the id of its service in the fleet.
+        may_fire: alerts that are neither demanded nor a failure; why stands beside each row.
+        silent: alerts that must not come, beside every page that is not listed.
+        quiet: nothing at all may come, not even a warning.
+        engines: simulated engines of the service, each with requests_per_second.
+        gpus: GPUs of the first model in the throughput floor; 0: unknown.
+        slos: ids of the SLOs that the service has; all when empty.
+        after: rows of the same stage whose fault must have ended before this one begins.
+        ci: in the reduced set that CI runs.
+    """
+
+    name: str
+    fault: Fault
+    fires: tuple[Expected, ...] = ()
+    may_fire: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    quiet: bool = False
+    stage: StageName = "fleet"
+    engines: int = 1
+    requests_per_second: float = 4.0
+    history: History = History()
+    gpus: int = 0
+    slos: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    ci: bool = False
+
+    @property
+    def live_rate(self) -> float:
+        """Requests per second of the whole service."""
+        return self.engines * self.requests_per_second
+
+    @property
+    def past_rate(self) -> float:
+        """Requests per second that its history is written with."""
+        given = self.history.requests_per_second
+        return self.live_rate if given is None else given
+
+    def owns(self, notice: Notice) -> bool:
+        """Whether a notice of the row's stage belongs to this row."""
+        if self.stage == "fleet":
+            return notice.labels.get("service") == self.name
+        named = (*self.may_fire, *self.silent)
+        return notice.alert in named or any(one.matches(notice) for one in self.fires)

@@ -1,0 +1,232 @@
+"""Rows -> running stages: the fleet of services, the watchers that are troubled, the lone sentinel."""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from inferwatch.scenarios import derive
+from inferwatch.scenarios.faults import Nothing
+from inferwatch.scenarios.row import Row, StageName
+from inferwatch.scenarios.stage import Engine, Stage
+from inferwatch.stack import backfill, binaries, config, files, launcher, services
+from inferwatch.stack.processes import Service
+from inferwatch.stack.progress import Reporter
+from inferwatch.stack.settings import HOST, Settings
+from inferwatch.stack.state import Selection
+from slo import spec as slo_spec
+from slo.names import labels
+from slo.spec import Spec
+
+PORTS_A_STAGE = 300
+FIRST_EXTRA_PORT = 110
+SECOND_ALERTMANAGER = "alertmanager-2"
+SECOND_RECEIVER = "receiver-2"
+NODE_AGENT = "exporter-node"
+PEER_TIMEOUT_SECONDS = 15
+"""Alertmanager's own default: the second of a cluster notifies so much later than the first."""
+
+WATCHED = Row("watched", Nothing(None), stage="watchers", requests_per_second=2.0)
+"""The one service of the watchers' stage: healthy, and judged by rules whose watchers are troubled."""
+
+STARTED: Mapping[StageName, tuple[str, ...]] = {
+    "fleet": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
+    "watchers": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
+    "sentinel": ("receiver", "alertmanager", "prometheus"),
+}
+"""Services of a stack that each stage has; engines, and what only the watchers have, come on top."""
+
+
+def settings_of(settings: Settings, name: StageName) -> Settings:
+    """Return the stage's own folder and ports."""
+    number = list(STARTED).index(name)
+    return replace(
+        settings,
+        run_dir=settings.run_dir / name,
+        base_port=settings.base_port + number * PORTS_A_STAGE,
+    )
+
+
+def raised(
+    name: StageName, rows: Sequence[Row], settings: Settings, warmup_seconds: float, reporter: Reporter
+) -> Stage:
+    """
+    Start a stage on an empty data directory and a history that ends now; return while it warms up.
+
+    Raises StackError when a service does not start; what was started is ended by `launcher.down`.
+    """
+    own = settings_of(settings, name)
+    launcher.down(own, reporter)
+    for folder in (own.data_dir, own.config_dir, own.run_dir / "rules"):
+        shutil.rmtree(folder, ignore_errors=True)
+    own.notifications_file.unlink(missing_ok=True)
+    stage = _planned(name, rows, own, reporter)
+    wanted, selection = list(stage.services.values()), _selection(stage)
+    launcher.reconcile(own, selection, [service for service in wanted if not service.last], reporter)
+    if stage.engines:
+        with reporter.task(f"{name}: writing the history"):
+            promtool = binaries.resolve("promtool", own, reporter).path
+            past = derive.histories(_served(name, rows))
+            backfill.backfill(stage.spec, own.data_dir / "prometheus", past, promtool)
+    launcher.reconcile(own, selection, wanted, reporter)
+    stage.began_at = time.time()
+    stage.ready_at = stage.began_at + warmup_seconds
+    return stage
+
+
+def _served(name: StageName, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows that have a service and engines in this stage."""
+    return {"fleet": rows, "watchers": (WATCHED,), "sentinel": ()}[name]
+
+
+def _selection(stage: Stage) -> Selection:
+    return Selection("urls", _urls(stage), stage.spec.services[0].id)
+
+
+def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Reporter) -> Stage:
+    """The stage with all its services, nothing started."""
+    paths = {tool: binaries.resolve(tool, own, reporter).path for tool in ("prometheus", "alertmanager")}
+    spec = slo_spec.load(own.spec_path)
+    served = _served(name, rows)
+    stage = Stage(
+        name, own, derive.derived(spec, served) if served else spec, rows, {}, _engines(served, own)
+    )
+    _write_files(stage)
+    stack = {s.name: s for s in services.stack_services(spec, own, _selection(stage), paths, None)}
+    wanted = [*_sims(served, stage), *(stack[key] for key in STARTED[name])]
+    if name == "watchers":
+        wanted = [
+            _clustered(service, own) if service.name == "alertmanager" else service for service in wanted
+        ]
+        wanted += _second_ones(own, paths["alertmanager"])
+    stage.services.update({service.name: service for service in wanted})
+    return stage
+
+
+def _engines(rows: Sequence[Row], own: Settings) -> dict[str, tuple[Engine, ...]]:
+    ports = iter(range(own.base_port + FIRST_EXTRA_PORT, own.base_port + PORTS_A_STAGE))
+    return {
+        row.name: tuple(
+            Engine(f"http://{HOST}:{next(ports)}", f"http://{HOST}:{next(ports)}") for _ in range(row.engines)
+        )
+        for row in rows
+    }
+
+
+def _urls(stage: Stage) -> tuple[str, ...]:
+    return tuple(engine.url for engines in stage.engines.values() for engine in engines)
+
+
+def _sims(rows: Sequence[Row], stage: Stage) -> list[Service]:
+    return [
+        Service(
+            name=f"{row.name}-{number}",
+            argv=services.python(
+                *("sim", "--host", HOST, "--port", engine.url.rpartition(":")[2]),
+                *("--control-port", engine.control_url.rpartition(":")[2]),
+                *("--model", services.SIM_MODEL, "--self-load", f"{row.requests_per_second:g}"),
+                *("--seed", f"{number}"),
+            ),
+            url=engine.url,
+            ready_path="/health",
+            ready_timeout_seconds=180.0,
+        )
+        for row in rows
+        for number, engine in enumerate(stage.engines[row.name])
+    ]
+
+
+def _clustered(service: Service, own: Settings) -> Service:
+    """The first Alertmanager, as one of a cluster."""
+    words = tuple(word for word in service.argv if not word.startswith("--cluster."))
+    return replace(service, argv=(*words, f"--cluster.listen-address={HOST}:{_extra(own, 'gossip')}"))
+
+
+def _extra(own: Settings, what: str) -> int:
+    """Port of what only the watchers have, counted from the end of the stage's range."""
+    names = ("gossip", "gossip-2", SECOND_ALERTMANAGER, SECOND_RECEIVER, NODE_AGENT)
+    return own.base_port + PORTS_A_STAGE - 1 - names.index(what)
+
+
+def _second_ones(own: Settings, alertmanager: Path) -> list[Service]:
+    """A second Alertmanager, a second way of notification, and the node agent."""
+    peer, second = _extra(own, SECOND_ALERTMANAGER), _extra(own, SECOND_RECEIVER)
+    return [
+        Service(
+            name=SECOND_ALERTMANAGER,
+            argv=(
+                str(alertmanager),
+                f"--config.file={own.alertmanager_config}",
+                f"--storage.path={own.data_dir / SECOND_ALERTMANAGER}",
+                f"--web.listen-address={HOST}:{peer}",
+                f"--cluster.listen-address={HOST}:{_extra(own, 'gossip-2')}",
+                f"--cluster.peer={HOST}:{_extra(own, 'gossip')}",
+            ),
+            url=f"http://{HOST}:{peer}",
+            ready_path="/-/ready",
+            config_files=(own.alertmanager_config,),
+            reload_path="/-/reload",
+        ),
+        Service(
+            name=SECOND_RECEIVER,
+            argv=services.python(
+                *("inferwatch.stack.receiver", "--port", str(second)),
+                *("--file", str(own.run_dir / "notifications-2.jsonl")),
+            ),
+            url=f"http://{HOST}:{second}",
+            ready_path="/-/healthy",
+        ),
+        Service(
+            name=NODE_AGENT,
+            argv=services.python("exporters", "node", "--listen", f"{HOST}:{_extra(own, NODE_AGENT)}"),
+            url=f"http://{HOST}:{_extra(own, NODE_AGENT)}",
+            ready_path="/-/ready",
+        ),
+    ]
+
+
+def _write_files(stage: Stage) -> None:
+    own = stage.settings
+    files.write_all(stage.spec, own, _selection(stage))
+    stage.write_targets()
+    for name, text in derive.rule_files(stage.spec).items():
+        config.write_text(stage.rules_dir / name, text)
+    prometheus = config.prometheus_config(stage.spec, own)
+    prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
+    jobs = prometheus["scrape_configs"]
+    if not stage.engines:
+        own_jobs = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
+        prometheus["scrape_configs"] = [job for job in jobs if job["job_name"] in own_jobs]
+    if stage.name == "watchers":
+        _widen(prometheus, own)
+        config.write_text(own.alertmanager_config, _two_ways(stage.spec, own))
+    config.write_yaml(own.prometheus_config, prometheus)
+
+
+def _widen(prometheus: dict[str, Any], own: Settings) -> None:
+    """Send alerts to both Alertmanagers, scrape the second one and the node agent."""
+    peer = f"{HOST}:{_extra(own, SECOND_ALERTMANAGER)}"
+    prometheus["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"].append(peer)
+    jobs = prometheus["scrape_configs"]
+    job = next(entry for entry in jobs if entry["job_name"] == labels.JOB_ALERTMANAGER)
+    job["static_configs"][0]["targets"].append(peer)
+    target = f"{HOST}:{_extra(own, NODE_AGENT)}"
+    jobs.append(
+        {"job_name": labels.JOB_NODE, "honor_labels": True, "static_configs": [{"targets": [target]}]}
+    )
+
+
+def _two_ways(spec: Spec, own: Settings) -> str:
+    """Alertmanager's configuration with a second webhook beside the local receiver."""
+    from alerts.alertmanager import config as alertmanager
+
+    secret = own.run_dir / "second-webhook"
+    config.write_text(secret, f"http://{HOST}:{_extra(own, SECOND_RECEIVER)}/notify")
+    return alertmanager.render(
+        spec,
+        webhook_url=f"{own.url('receiver')}/notify",
+        webhook_url_file=str(secret),
+        templates=str(own.root / "alerts" / "alertmanager" / alertmanager.TEMPLATES),
+    )
