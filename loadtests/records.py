@@ -112,7 +112,7 @@ class RequestRecord:
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(RequestRecord))
 _values = attrgetter(*FIELDS)
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def _between(start: float | None, end: float | None) -> float | None:
@@ -121,7 +121,7 @@ def _between(start: float | None, end: float | None) -> float | None:
 
 def to_line(record: RequestRecord) -> str:
     """The record as one JSON line, newline included."""
-    return _encode(dict(zip(FIELDS, _values(record), strict=True))) + "\n"
+    return _encoder.encode(dict(zip(FIELDS, _values(record), strict=True))) + "\n"
 
 
 def from_mapping(values: dict[str, Any]) -> RequestRecord:

@@ -63,6 +63,8 @@ class SseParser:
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that *chunk* completes, in order; raises `SseError` on an oversized event."""
+        if not self._started and not self._buffer and chunk.startswith(b"data: "):
+            self._started = self._between = True  # no byte-order mark in front
         if self._between and chunk[-2:] == b"\n\n" and b"\r" not in chunk:
             events = _whole_events(chunk, self._last_id)
             if events:
