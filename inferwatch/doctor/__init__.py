@@ -1,0 +1,1 @@
+"""Looks at live engines for what the field gets wrong: evidence, why it matters, the flag to set."""
