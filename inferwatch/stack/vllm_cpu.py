@@ -129,7 +129,7 @@ def service(
             "MKL_NUM_THREADS": "1",
         },
         cores=(core,),
-        ready_timeout_seconds=240.0,
+        ready_timeout_seconds=420.0,
     )
 
 
