@@ -7,7 +7,7 @@ ENGINE ?=
 BIN := .venv/bin
 STAMP := .venv/.complete
 
-.PHONY: help venv services up down status loop test lint fmt check compose-check gen clean
+.PHONY: help venv services up down status loop gate-demo test lint fmt check compose-check gen clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -33,6 +33,9 @@ down: $(STAMP) ## end what `make up` started
 
 loop: $(STAMP) ## a real vLLM on CPU: load it, hang it, kill it, and compare what was measured and notified
 	$(BIN)/inferwatch loop
+
+gate-demo: $(STAMP) ## the release gate on simulated builds of known slowness, and its power curve (quiet machine)
+	$(BIN)/inferwatch gate-demo
 
 lint: $(STAMP) ## ruff, mypy --strict, import contracts, spelling
 	$(BIN)/ruff check .

@@ -23,10 +23,15 @@ COMMANDS = (
     Command(
         "gen", "inferwatch.commands.gen", "Write rules, Alertmanager config and dashboards from slo.yaml."
     ),
-    Command("dashboards", "inferwatch.commands.dashboards", "Hold dashboards against types, data, a Grafana."),
+    Command(
+        "dashboards", "inferwatch.commands.dashboards", "Hold dashboards against types, data, a Grafana."
+    ),
     Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
     Command("load", "inferwatch.commands.load", "Load one engine as clients do, and say what they saw."),
     Command("gate", "inferwatch.commands.gate", "Hold a load run against the gates of slo.yaml."),
+    Command(
+        "gate-demo", "inferwatch.commands.gate_demo", "Try the gate on simulated builds of known slowness."
+    ),
     Command(
         "sweep", "inferwatch.commands.sweep", "Load over a grid of rates and engine flags; Pareto front."
     ),
@@ -39,11 +44,15 @@ COMMANDS = (
         "Known faults on a real stack: which alerts came, how soon, which not.",
     ),
     Command(
-        "compose-check", "inferwatch.commands.compose_check", "Hold docker-compose.yml against what can be had."
+        "compose-check",
+        "inferwatch.commands.compose_check",
+        "Hold docker-compose.yml against what can be had.",
     ),
     Command("doctor", "inferwatch.commands.doctor", "Look at live engines for what the field gets wrong."),
     Command("slo", "inferwatch.commands.slo", "Suggest objectives from history, and accept them."),
-    Command("export", "inferwatch.commands.export", "Write Kubernetes manifests, or rules for your own stack."),
+    Command(
+        "export", "inferwatch.commands.export", "Write Kubernetes manifests, or rules for your own stack."
+    ),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
     ),

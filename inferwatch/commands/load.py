@@ -1,6 +1,7 @@
 """`inferwatch load`: options or a plan file -> a load run on one engine, its records and its summary."""
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--label", "labels", multiple=True, metavar="KEY=VALUE", help="What the engine runs on, for the gate."
 )
+@click.option("--prometheus", help="Split the time by what this Prometheus knows of the engine.")
+@click.option("--matchers", default="", help='Which engine series, such as service="llm".  [default: all]')
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
 @stack_folder
 def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path | None, **wish: Any) -> None:
@@ -57,10 +60,14 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
         result = _run(chosen, folder, wish, labels, reporter)
     summary = report.summarise(result, spec.load.client)
+    if wish["prometheus"]:
+        summary["mean_time_split"] = _split(result, wish)
     if as_json:
         click.echo(json.dumps(summary))
     else:
         Console().print(report.table(summary))
+        for part, seconds in summary.get("mean_time_split", {}).items():
+            click.echo(f"mean {part}: {seconds}")
         click.echo(f"records: {folder}")
 
 
@@ -106,6 +113,16 @@ def _shown(
                 annotation.end(result.ended_s, f"{text}, {len(result.records)} requests")
 
         yield ended
+
+
+def _split(result: "LoadResult", wish: dict[str, Any]) -> dict[str, Any]:
+    """Asked a scrape after the end, so that the engine's last counts are there."""
+    from inferwatch.promapi.prometheus import Prometheus
+    from loadtests.split import SETTLE_S, split
+
+    time.sleep(max(0.0, result.ended_s + SETTLE_S - time.time()))
+    with Prometheus(wish["prometheus"]) as prometheus:
+        return dataclasses.asdict(split(result, prometheus, wish["matchers"]))
 
 
 def _run_pairs(
