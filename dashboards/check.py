@@ -10,7 +10,7 @@ import yaml
 
 from dashboards import lint, typecheck
 from dashboards.coverage import Report, examine
-from dashboards.registry import build_all
+from dashboards.registry import NEEDS, build_all
 from dashboards.render import ROOT, write
 from dashboards.style import PROMETHEUS_UID, Json
 from inferwatch.promapi import PromError, Prometheus
@@ -42,7 +42,7 @@ def live(boards: Sequence[Json], url: str, span: str, scrape_seconds: int) -> Re
     """
     now = time.time()
     with Prometheus(url, timeout_seconds=60.0) as prometheus:
-        return examine(boards, prometheus, window(now - seconds(span), now, scrape_seconds))
+        return examine(boards, prometheus, window(now - seconds(span), now, scrape_seconds), NEEDS)
 
 
 def counts(report: Report) -> str:
@@ -54,6 +54,7 @@ def counts(report: Report) -> str:
         f"queries {report.queries}",
         f"queries with data {report.with_data}",
         *(f"  no data: {where}" for where in report.without_data),
+        *(f"not examined: {page}" for page in report.not_examined),
         f"uncovered metrics {len(report.uncovered)} (exported by us, on no page and in no rule)",
         *(f"  {name}" for name in report.uncovered),
     ]

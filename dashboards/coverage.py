@@ -41,11 +41,15 @@ class Report:
     without_data: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
+    not_examined: list[str] = field(default_factory=list)
 
 
-def examine(dashboards: Sequence[Json], prometheus: Prometheus, view: Window) -> Report:
+def examine(
+    dashboards: Sequence[Json], prometheus: Prometheus, view: Window, needs: Mapping[str, str] | None = None
+) -> Report:  # fmt: skip
     """Run every query over *view* and hold it against what is exported and recorded now.
 
+    *needs*: uid -> a metric without which that page is not examined (no GPU here), which the report says.
     Raises PromError when Prometheus, or a page that a target serves, cannot be read.
     """
     report = Report(dashboards=len(dashboards))
@@ -56,6 +60,10 @@ def examine(dashboards: Sequence[Json], prometheus: Prometheus, view: Window) ->
         panels = [p for p in board["panels"] if p["type"] != "row"]
         report.panels += len(panels)
         report.heatmaps += sum(p["type"] == "heatmap" or _is_matrix(p) for p in panels)
+        needed = (needs or {}).get(board["uid"])
+        if needed and needed not in served:
+            report.not_examined.append(f"{board['uid']} needs {needed}, which no target exports")
+            continue
         values = chosen(board, {})
         for where, expr in _expressions(board):
             try:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from dashboards import batching_page, engine_page, gpu_page, kv_page, slo_page, stack_page
 from dashboards.style import Json
+from slo.names import node
+from slo.names.dashboards import GPU_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -14,6 +16,9 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     gpu_page.build,
     stack_page.build,
 )
+
+NEEDS = {GPU_UID: node.GPU_UP}
+"""uid -> a metric without which the page has nothing to show: no GPU, no GPU page."""
 
 
 def build_all(spec: Spec) -> dict[str, Json]:

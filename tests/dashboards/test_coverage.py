@@ -117,6 +117,17 @@ def test_what_nobody_shows_is_listed_once_a_family(page: None) -> None:
     assert found.uncovered == ["llm_unused_total"]
 
 
+def test_a_page_whose_hardware_is_missing_is_said_to_be_left_out(page: None) -> None:
+    """No GPU: neither a fault nor a silent pass; with the metric it is examined."""
+    del page
+    boards = [board(("llm_gone", ""))]
+    left_out = coverage.examine(boards, Served({}, {}), VIEW, {"d": "llm_gpu_up"})
+    assert (left_out.queries, left_out.faults) == (0, [])
+    assert left_out.not_examined == ["d needs llm_gpu_up, which no target exports"]
+    examined = coverage.examine(boards, Served({}, {}), VIEW, {"d": "llm_a_ratio"})
+    assert (examined.queries, examined.not_examined) == (1, [])
+
+
 def test_no_target_that_can_be_read_is_an_error() -> None:
     """Else every metric would be missing, or none."""
     gone = Target("j", "i", {}, "http://127.0.0.1:1/metrics", "up", "", None)
