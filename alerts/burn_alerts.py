@@ -6,7 +6,7 @@ install does not storm, and one failure among three requests does not page.
 
 from alerts.events import slo_labels, slo_matcher
 from alerts.promql import promql, window
-from alerts.rule import Alert
+from alerts.rule import Alert, Severity
 from alerts.scope import Scope
 from alerts.texts import WHO, links, percent, span
 from alerts.windows import events, period_seconds, step_seconds
@@ -68,7 +68,7 @@ def _burn(scope: Scope, slo: Slo, severity: str) -> Alert:
     return Alert(
         name,
         "\nor\n".join(_pair(scope, slo, w) for w in judged),
-        "page" if severity == "page" else "ticket",
+        _severity(scope, slo, severity),
         f"{WHO}: {slo.id} burns its error budget {'fast' if severity == 'page' else 'steadily'}: "
         "{{ $value | humanizePercentage }} " + _bad(slo),
         f"Promised: at most {percent(1 - slo.objective)} over {scope.spec.budget.period_days} days "
@@ -76,6 +76,13 @@ def _burn(scope: Scope, slo: Slo, severity: str) -> Alert:
         labels=slo_labels(scope, slo) | {labels.SLOTH_SEVERITY: severity},
         links=links(scope.spec, name, "slo"),
     )
+
+
+def _severity(scope: Scope, slo: Slo, severity: str) -> Severity:
+    """A latency promise that nobody accepted yet is judged and shown, and notifies nobody."""
+    if scope.service.observe and slo.kind == "latency":
+        return "none"
+    return "page" if severity == "page" else "ticket"
 
 
 def _bad(slo: Slo) -> str:
@@ -121,7 +128,7 @@ def _budget_low(scope: Scope, slo: Slo) -> Alert:
     return Alert(
         alerts.ERROR_BUDGET_LOW,
         f"{remaining} < {budget.low_budget_ratio:g}\n{guard}",
-        "ticket",
+        _severity(scope, slo, "ticket"),
         f"{WHO}: {slo.id} has {{{{ $value | humanizePercentage }}}} of its error budget left",
         f"Of the {budget.period_days} days' budget ({percent(1 - slo.objective)} of events may be bad) less "
         f"than {percent(budget.low_budget_ratio)} is left; below 0 % the promise is broken. Hold back risky changes.",

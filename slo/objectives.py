@@ -102,6 +102,8 @@ class Service(Strict):
     slos: tuple[Slo, ...] = Field(min_length=1)
     throughput_floor: ThroughputFloor
     inference_handlers: tuple[str, ...] = Field(min_length=1)
+    # A service whose latency thresholds nobody accepted yet: they are judged and shown, and notify nobody.
+    observe: bool = False
     why: str = Field(min_length=1)
 
     @model_validator(mode="after")

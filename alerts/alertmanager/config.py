@@ -12,6 +12,8 @@ from slo.spec import Spec
 
 TEMPLATES = "templates/*.tmpl"
 WATCHDOG = "watchdog"
+OBSERVED = "observed"
+"""Where alerts go that are only to be seen: a service's latency before anyone accepted its thresholds."""
 GROUP_BY = [labels.SERVICE, labels.MODEL]
 # A page never waits for a group that was notified before it: each kind of page is a group of its own.
 PAGE_GROUP_BY = [*GROUP_BY, labels.ALERTNAME]
@@ -44,7 +46,7 @@ def render(
             "templates": [templates],
             "route": _routes(spec),
             "inhibit_rules": [inhibition.as_dict() for inhibition in INHIBITIONS],
-            "receivers": [*_unique(receivers), _watchdog(secrets_dir, shown, hooks)],
+            "receivers": [*_unique(receivers), _watchdog(secrets_dir, shown, hooks), {"name": OBSERVED}],
         }
     )
 
@@ -91,5 +93,6 @@ def _routes(spec: Spec) -> dict[str, Any]:
                 "repeat_interval": repeat,
             },
             *by_severity,
+            {"matchers": [f'{labels.SEVERITY}="none"'], "receiver": OBSERVED},
         ],
     }

@@ -7,12 +7,12 @@ import click
 from rich.console import Console
 
 from inferwatch.commands.options import settings_of, stack_folder
-from inferwatch.stack import launcher, processes, selection, state
+from inferwatch.stack import launcher, observe, processes, selection, state
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.health import EngineHealth
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import Settings
-from inferwatch.stack.state import State
+from inferwatch.stack.state import Selection, State
 
 WATCH_SECONDS = 1.0
 
@@ -60,9 +60,19 @@ def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]
             f"  Alertmanager   {settings.url('alertmanager')}",
             f"  notifications  {settings.notifications_file}",
             f"  logs           {settings.logs_dir}",
+            *_observing(settings, now.selection),
             "next: `inferwatch status`, `inferwatch load`, `inferwatch down`",
         ]
     )
+
+
+def _observing(settings: Settings, selection: Selection) -> list[str]:
+    if not observe.is_observed(settings, selection):
+        return []
+    return [
+        f"observing: the latency of service {selection.service} is judged and notifies nobody until you accept its",
+        "  thresholds: `inferwatch slo suggest`, change slo.yaml, then `inferwatch slo accept`",
+    ]
 
 
 def _stay(settings: Settings, now: State, reporter: Reporter) -> None:

@@ -16,6 +16,7 @@ PLACES = config.Places(
     addresses={
         "exporter-engine": "exporter-engine:9480",
         "exporter-canary": "exporter-canary:9482",
+        "exporter-analysis": "exporter-analysis:9484",
         "prometheus": "prometheus:9090",
         "alertmanager": "alertmanager:9093",
     },

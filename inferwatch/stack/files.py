@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from inferwatch.stack import config
+from inferwatch.stack import config, observe
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
@@ -15,7 +15,11 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def write_all(spec: Spec, settings: Settings, selection: Selection) -> None:
     """Write targets, Prometheus', Alertmanager's and the exporters' configuration."""
     config.write_json(settings.targets_file, config.engine_targets(selection))
-    config.write_yaml(settings.prometheus_config, config.prometheus_config(spec, settings))
+    observe.write_rules(spec, settings, selection)
+    rules = str(observe.rules_folder(settings, selection) / "*.yaml")
+    config.write_yaml(
+        settings.prometheus_config, config.prometheus_config(spec, settings) | {"rule_files": [rules]}
+    )
     config.write_yaml(settings.exporter_config, {"allow": allowed_targets(selection)})
     config.write_text(settings.alertmanager_config, alertmanager_config(spec, settings))
 

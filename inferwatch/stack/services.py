@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from inferwatch.stack import vllm_cpu
+from inferwatch.stack import observe, vllm_cpu
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
 from inferwatch.stack.settings import HOST, Settings
@@ -35,7 +35,7 @@ def stack_services(
         _exporter_engine(settings),
         _exporter_canary(settings),
         _alertmanager(settings, binaries["alertmanager"]),
-        _prometheus(spec, settings, binaries["prometheus"]),
+        _prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
         _exporter_analysis(settings),
         _dashboards(spec, settings),
     ]
@@ -133,7 +133,7 @@ def _alertmanager(settings: Settings, binary: Path) -> Service:
     )
 
 
-def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
+def _prometheus(spec: Spec, settings: Settings, binary: Path, rules: Path) -> Service:
     config = settings.prometheus_config
     return Service(
         name="prometheus",
@@ -147,7 +147,7 @@ def _prometheus(spec: Spec, settings: Settings, binary: Path) -> Service:
         ),
         url=settings.url("prometheus"),
         ready_path="/-/ready",
-        config_files=(config, *sorted((settings.root / "alerts" / "rules").glob("*.yaml"))),
+        config_files=(config, *sorted(rules.glob("*.yaml"))),
         reload_path="/-/reload",
         last=True,
     )

@@ -87,6 +87,16 @@ class Settings:
         return self.config_dir / "alertmanager.yml"
 
     @property
+    def observed_rules(self) -> Path:
+        """Rules for engines whose latency is only observed; the checkout's own serve all others."""
+        return self.config_dir / "rules"
+
+    @property
+    def accepted_file(self) -> Path:
+        """Services whose latency thresholds a person accepted for engines that were attached."""
+        return self.run_dir / "accepted.json"
+
+    @property
     def secrets_dir(self) -> Path:
         """Files that switch on further ways of notification; empty unless the person fills it."""
         return self.run_dir / "secrets"

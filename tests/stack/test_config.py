@@ -83,7 +83,7 @@ def test_every_severity_reaches_the_local_receiver(settings: Settings) -> None:
     """Pages, tickets, warnings and the sign of life are posted to our own webhook; templates are found."""
     rendered = yaml.safe_load(files.alertmanager_config(slo_spec.load(settings.spec_path), settings))
 
-    hooks = {entry["name"]: entry["webhook_configs"] for entry in rendered["receivers"]}
+    hooks = {entry["name"]: entry["webhook_configs"] for entry in rendered["receivers"] if len(entry) > 1}
     assert set(hooks) == {"page", "ticket", "warning", "watchdog"}
     assert {hook["url"] for entry in hooks.values() for hook in entry} == {"http://127.0.0.1:19095/notify"}
     assert rendered["templates"] == [str(settings.root / "alerts/alertmanager/templates/*.tmpl")]
