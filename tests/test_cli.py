@@ -148,7 +148,7 @@ def test_load_with_two_kinds_of_arrival_is_refused(tmp_path: Path) -> None:
     answer = RUNNER.invoke(main, [*words, "--dir", str(tmp_path)])
 
     assert answer.exit_code == 2
-    assert "--users is a closed loop, --rate an open one; give one of them" in answer.output
+    assert "--users and --rate are different kinds of arrival; give one of them" in answer.output
 
 
 def test_a_faulty_plan_is_one_clean_message(tmp_path: Path) -> None:
