@@ -6,6 +6,7 @@ from pathlib import Path
 
 from inferwatch.render.theme import DARK, LIGHT
 from loadtests.compare import Column, Figure, differs
+from loadtests.gates import Verdict
 from loadtests.plots import distribution_chart
 
 Rows = list[tuple[str, list[str]]]
@@ -37,6 +38,21 @@ def markdown(columns: Sequence[Column], title: str) -> str:
     lines += [f"| {label} | " + " | ".join(cells) + " |" for label, cells in rows(columns)]
     lines += ["", "Brackets: 95 % interval. ≠: the interval does not meet that of the first column.", ""]
     return "\n".join(lines)
+
+
+def verdict_markdown(verdict: Verdict) -> str:
+    """A gate's verdict as a table for a pull request."""
+    outcome = verdict.code.name.lower().replace("_", " ")
+    lines = [
+        f"### Load gate: {outcome} (exit {int(verdict.code)})",
+        "",
+        "| gate | outcome | what was measured |",
+    ]
+    lines.append("|---|---|---|")
+    for check in verdict.checks:
+        name = check.outcome.name.lower().replace("_", " ")
+        lines.append(f"| {check.name} | {name} | {check.detail} |")
+    return "\n".join([*lines, ""])
 
 
 def html(columns: Sequence[Column], title: str) -> str:

@@ -24,8 +24,13 @@ class GateCrashedError(click.ClickException):
     "--baseline", type=click.Path(path_type=Path), help="Run (or rounds) to compare throughput with."
 )
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="Spec file.  [default: slo.yaml]")
+@click.option(
+    "--markdown", "markdown_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a table."
+)
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON object.")
-def command(run: Path, baseline: Path | None, spec_file: Path | None, as_json: bool) -> None:
+def command(
+    run: Path, baseline: Path | None, spec_file: Path | None, markdown_file: Path | None, as_json: bool
+) -> None:
     """
     Hold a load run (or a folder of rounds) against the gates of slo.yaml.
 
@@ -38,6 +43,10 @@ def command(run: Path, baseline: Path | None, spec_file: Path | None, as_json: b
         verdict = _judge(run, baseline, spec_file)
     except Exception as error:
         raise GateCrashedError(f"the gate crashed, which is not a pass: {error!r}") from error
+    if markdown_file:
+        from loadtests import page
+
+        page.write(markdown_file, page.verdict_markdown(verdict))
     _show(verdict, as_json)
     raise SystemExit(int(verdict.code))
 

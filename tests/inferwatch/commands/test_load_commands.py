@@ -95,10 +95,12 @@ def _invoke(*words: str) -> Any:
 
 def test_gate_without_data_and_a_crashed_gate(tmp_path: Path) -> None:
     """No run is exit 11; a gate that breaks is exit 70 and says that this is no pass."""
-    empty = _invoke("gate", str(tmp_path), "--json")
+    table = tmp_path / "gate.md"
+    empty = _invoke("gate", str(tmp_path / "none"), "--json", "--markdown", str(table))
     crashed = _invoke("gate", str(tmp_path), "--spec", str(tmp_path / "none.yaml"))
 
     assert (empty.exit_code, json.loads(empty.output)["outcome"]) == (11, "no_data")
+    assert "Load gate: no data (exit 11)" in table.read_text(encoding="utf-8")
     assert crashed.exit_code == 70
     assert "not a pass" in crashed.output
 
