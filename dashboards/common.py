@@ -2,8 +2,8 @@
 
 from grafanalib.core import Template
 
-from dashboards.style import BLUE, ORANGE, PURPLE, RED, Json, annotation, variable
-from slo.names import engine
+from dashboards.style import BLUE, GREEN, ORANGE, PURPLE, RED, Json, annotation, variable
+from slo.names import engine, load
 
 RATE = "$__rate_interval"
 ENGINE = 'job=~"$job",service=~"$service",model=~"$model",instance=~"$instance"'
@@ -75,7 +75,7 @@ def alert_annotation(matchers: str = ',service=~"$service"') -> Json:
 
 
 def annotations() -> list[Json]:
-    """Alerts that fire, engines that started or changed version, models that were swapped."""
+    """Alerts that fire, engines that started or changed version, model swaps, load runs."""
     info = of(engine.ENGINE_INFO, labels=WHOLE_ENGINE)
     up = of(engine.ENGINE_UP, labels=WHOLE_ENGINE)
     finished = of(engine.GENERATION_TOKENS_TOTAL, labels=WHOLE_ENGINE)
@@ -95,6 +95,13 @@ def annotations() -> list[Json]:
             PURPLE,
             "Another model is served",
             "{{instance}} serves {{model}}",
+        ),
+        annotation(
+            "Load runs",
+            f'{load.RUN_INFO}{{service=~"$service"}}',
+            GREEN,
+            "Load run {{run}}",
+            "{{arrival}} loop on {{model}}",
         ),
         annotation(
             "Restarts",

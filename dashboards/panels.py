@@ -255,25 +255,30 @@ def table(
 def matrix(
     title: str, says: str, source: str, expr: str, *, row: str, column: str, width: int = 12,
     unit: str = "percentunit", colour: str = "continuous-RdYlGr", minimum: float = 0, maximum: float = 1,
-    mappings: Sequence[Json] = (), decimals: int | None = 0, unit_words: str = "",
+    mappings: Sequence[Json] = (), decimals: int | None = 0, unit_words: str = "", numeric: bool = True,
 ) -> ModernPanel:  # fmt: skip
     """Coloured cells over two axes that are not time: *expr* gives one sample a cell, by labels *row*, *column*.
 
-    Both labels are numbers (lower bounds of bins). The two sorts put the columns, then the rows, in their order:
+    *numeric*: both labels are numbers (lower bounds of bins), else texts that sort as they should stand. The two sorts put the columns, then the rows, in their order:
     to the right and upwards is more.
     """
     unknown = {
         "type": "special",
         "options": {"match": "nan", "result": {"text": "–", "color": "transparent"}},
     }
+    to_numbers = {
+        "id": "convertFieldType",
+        "options": {
+            "conversions": [{"targetField": name, "destinationType": "number"} for name in (row, column)],
+            "fields": {},
+        },
+    }
     return table(
         title, says, source, [Query(expr=expr, instant=True, format="table", legendFormat="__auto")],
         width=width, unit=unit, colour=colour, minimum=minimum, maximum=maximum, decimals=decimals,
         cell={"type": "color-background", "mode": "basic"}, mappings=[*mappings, unknown], unit_words=unit_words,
         transformations=[
-            {"id": "convertFieldType", "options": {
-                "conversions": [{"targetField": row, "destinationType": "number"},
-                                {"targetField": column, "destinationType": "number"}], "fields": {}}},
+            *([to_numbers] if numeric else []),
             {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": column}]}},
             {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": row, "desc": True}]}},
             {"id": "groupingToMatrix", "options": {

@@ -2,10 +2,19 @@
 
 from collections.abc import Callable
 
-from dashboards import batching_page, engine_page, gpu_page, kv_page, slo_page, stack_page
+from dashboards import (
+    batching_page,
+    drift_page,
+    engine_page,
+    gpu_page,
+    kv_page,
+    load_page,
+    slo_page,
+    stack_page,
+)
 from dashboards.style import Json
-from slo.names import node
-from slo.names.dashboards import GPU_UID
+from slo.names import drift, load, node
+from slo.names.dashboards import GPU_UID, LOAD_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -14,11 +23,13 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     batching_page.build,
     kv_page.build,
     gpu_page.build,
+    drift_page.build,
+    load_page.build,
     stack_page.build,
 )
 
-NEEDS = {GPU_UID: node.GPU_UP}
-"""uid -> a metric without which the page has nothing to show: no GPU, no GPU page."""
+NEEDS = {GPU_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, drift.DASHBOARD_UID: drift.STREAMS}
+"""uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings."""
 
 
 def build_all(spec: Spec) -> dict[str, Json]:
