@@ -162,6 +162,11 @@ class ResponseDecoder:
                     break
                 self._chunk_line(data[pos:end])
                 pos = end + 2
+                whole = pos + self._left  # most often all of the chunk is here already
+                if self._left > 0 and data[whole : whole + 2] == b"\r\n":
+                    parts.append(data[pos:whole])
+                    pos = whole + 2
+                    self._left = _NEED_SIZE
         if self.done and pos < size:
             self.keep_alive = False
         elif not self.done:

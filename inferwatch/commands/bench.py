@@ -8,7 +8,9 @@ import click
 # name -> module with `run() -> dict[str, object]`, imported only when chosen
 BENCHMARKS = {
     "engine": "inferwatch.bench.engine",
+    "load": "inferwatch.bench.load",
     "node": "inferwatch.bench.node",
+    "rules": "inferwatch.bench.rules",
 }
 
 

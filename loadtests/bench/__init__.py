@@ -1,0 +1,1 @@
+"""Load clients side by side on a server that knows the truth."""
