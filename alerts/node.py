@@ -254,7 +254,7 @@ def tenant_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"max by (tenant, cgroup, node) (increase({killed}{events})) > 0",
             "ticket",
             f"{TENANT}: the kernel killed a process for memory",
-            f"Within {span(limits.memory_events.window)} its cgroup hit memory.max.",
+            f"Its cgroup hit memory.max within the last {span(limits.memory_events.window)}; what was killed is in the kernel log.",
             limits.memory_events.for_,
         ),
     )

@@ -6,11 +6,8 @@ from alerts.rule import Record
 from slo.names import labels, node
 from slo.names import node_records as records
 from slo.spec import Spec
+from slo.xids import HARDWARE, codes_of
 
-HARDWARE = "memory|link|lost|firmware|power"
-# The codes behind those classes for exporters that only tell codes; exporters/node/xid.py names each.
-HARDWARE_CODES = (38, 48, 54, 61, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 121, 140, 143, 154, 171, 172)
-APPLICATION_CODES = (13, 31, 43, 45, 68, 69)
 _MEBIBYTE = 1048576
 
 
@@ -113,8 +110,8 @@ def _fault_records(spec: Spec) -> tuple[Record, ...]:
     )
     over = limits.ecc_window
     return (
-        _xids("hardware", HARDWARE, HARDWARE_CODES, limits.xid_window),
-        _xids("application", "application", APPLICATION_CODES, limits.xid_window),
+        _xids("hardware", HARDWARE, limits.xid_window),
+        _xids("application", ("application",), limits.xid_window),
         Record(
             records.GPU_ECC,
             first_of(ours(_rise(ecc[0], over)), dcgm(_rise(ecc[1], over)), smi(_rise(ecc[2], over))),
@@ -145,16 +142,16 @@ def _rise(counter: str, seconds: int) -> str:
     return f"(({counter} unless {counter} offset {span[1:-1]}) or increase({counter}{span}))"
 
 
-def _xids(name: str, classes: str, codes: tuple[int, ...], seconds: int) -> Record:
+def _xids(name: str, classes: tuple[str, ...], seconds: int) -> Record:
     """dcgm's gauge is the last code seen and never resets: a change to one of the codes is an event."""
-    span, gauge = window(seconds), "DCGM_FI_DEV_XID_ERRORS"
+    span, gauge, codes = window(seconds), "DCGM_FI_DEV_XID_ERRORS", codes_of(*classes)
     is_one = " or ".join(f"{gauge} == {code}" for code in codes)
     pattern = "|".join(map(str, codes))
     recent = f'time() - nvidia_smi_xid_last_timestamp_seconds{{xid=~"{pattern}"}} < {seconds}'
     return Record(
         records.GPU_XIDS,
         first_of(
-            f"sum without (class) ({_rise_by_class(classes, span)})",
+            f"sum without (class) ({_rise_by_class('|'.join(classes), span)})",
             dcgm(f"changes({gauge}{span}) and ({is_one})"),
             smi(f"max by (instance, uuid) (({recent}) * 0 + 1)"),
         ),

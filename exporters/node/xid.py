@@ -7,23 +7,7 @@ from collections.abc import Iterator
 from exporters.node.gpus import Gpu
 from exporters.node.samples import Sample
 from slo.names import node as names
-
-# What each XID asks of whoever runs the node; by NVIDIA's XID catalogue.
-CLASSES: dict[str, tuple[int, ...]] = {
-    "application": (13, 31, 43, 45, 68, 69),
-    "memory": (48, 63, 64, 92, 94, 95, 171, 172),
-    "link": (74, 121, 137, 144, 145, 146, 147, 148, 149, 150),
-    "lost": (79,),
-    "firmware": (38, 61, 62, 119, 120, 140, 143, 154),
-    "power": (54,),
-    "other": (),
-}
-_CLASS_OF = {code: name for name, codes in CLASSES.items() for code in codes}
-
-
-def class_of(code: int) -> str:
-    """The class of an XID; "other" for one that no class lists."""
-    return _CLASS_OF.get(code, "other")
+from slo.xids import CLASSES, class_of
 
 
 class XidCounts:

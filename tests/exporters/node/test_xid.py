@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from exporters.node.xid import CLASSES, class_of
+from slo.xids import CLASSES, class_of
 
 
 def test_codes_have_one_class_each() -> None:
