@@ -117,7 +117,7 @@ class Drift(Strict):
     sample_size: int = Field(ge=50)
     false_alarm_rate: float = Field(gt=0, le=0.2)
     exit_ratio: float = Field(gt=0, le=1)
-    swap_subspace_ratio: OpenRatio
+    swap_likeness: OpenRatio
     rejected: Rejected
     swapped: For
     unknown: For

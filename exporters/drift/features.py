@@ -13,6 +13,8 @@ from exporters.drift.vectors import Floats
 
 MAX_AXES = 128
 RANDOM_FEATURES = 256
+FEWEST_AXES = 16
+_EVEN = 0.2  # variances that differ less have no order that could be told
 _TINY = 1e-12
 _BANDWIDTH_PAIRS = 1000
 _BANDWIDTHS = (0.5, 1.0)  # of the median distance; half of the features each
@@ -98,18 +100,23 @@ def ratios(vectors: Floats, components: int) -> Floats:
     return out.astype(np.float32)
 
 
-def subspace_ratio(basis: Basis, held: float, vectors: Floats) -> float:
+def likeness(basis: Basis, reference: Floats, vectors: Floats) -> float | None:
     """
-    Share of the variance of *vectors* along the axes, over *held*, the reference's own share.
+    Correlation of the variances along the axes, as logarithms, between a reference and *vectors*, both (n, d).
 
-    Near 1 for the same model, whatever is talked about; near p/d over *held* for another model's space.
+    A model spreads whatever it is given more along some axes of its space than along others, so that other
+    topics stay at 0.4 and more; in another model's space the axes mean nothing, and it is near 0. None with
+    fewer than 16 axes, which are too few to tell.
     """
-    centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    total = float(np.einsum("ij,ij->", centred, centred, dtype=np.float64))
-    if total <= _TINY or held <= 0:
-        return 1.0
-    along = centred @ basis.axes
-    return float(np.einsum("ij,ij->", along, along, dtype=np.float64)) / total / held
+    if basis.axes.shape[1] < FEWEST_AXES:
+        return None
+    logs = [
+        np.log(np.maximum(((x - x.mean(axis=0)) @ basis.axes).var(axis=0), _TINY))
+        for x in (reference, vectors)
+    ]
+    if min(log.std() for log in logs) < _EVEN:
+        return None
+    return float(np.corrcoef(*logs)[0, 1])
 
 
 def _principal(centred: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from exporters.drift.calibrate import ROUNDS, calibrate, sizes
-from exporters.drift.features import Basis, Features, features, fit_basis, ratios, subspace_ratio
+from exporters.drift.features import Basis, Features, features, fit_basis, ratios
 from exporters.drift.profile import Profile, ProfileError
 from exporters.drift.scores import Context, columns, decile_edges
 from exporters.drift.vectors import Floats, check
@@ -73,7 +73,6 @@ def _profile(
         context=context,
         vectors=kept,
         ratios=ratios(kept, pca[0]),
-        held=subspace_ratio(basis, 1.0, kept),
         calibrations=tuple(
             calibrate(kept, of, context, size, drift.false_alarm_rate, pca, seed, rounds) for size in found
         ),

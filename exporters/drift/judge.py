@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from exporters.drift.calibrate import Calibration, fitting
-from exporters.drift.features import features, ratios, subspace_ratio
+from exporters.drift.features import features, likeness, ratios
 from exporters.drift.profile import Profile
 from exporters.drift.scores import DETECTORS, PCA_RATIO, pca_ratio_change
 from exporters.drift.vectors import Floats
@@ -32,7 +32,7 @@ class Verdict:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     false_alarms: Mapping[str, float] = field(default_factory=dict)
     ratio: float | None = None
-    subspace: float | None = None
+    likeness: float | None = None
     swap: SwapReason | None = None
     detail: str = ""
 
@@ -46,10 +46,10 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
     calibration = fitting(profile.calibrations, len(sample))
     if len(sample) < drift.min_samples or calibration is None:
         return Verdict("insufficient", detail=f"{len(sample)} vectors of at least {drift.min_samples}")
-    held = subspace_ratio(profile.basis, profile.held, sample)
-    if held < drift.swap_subspace_ratio:
-        detail = f"the reference's main axes hold {held:.0%} of what they held; another model speaks"
-        return Verdict("swapped", subspace=held, swap="space", detail=detail)
+    alike = likeness(profile.basis, profile.vectors, sample)
+    if alike is not None and alike < drift.swap_likeness:
+        detail = f"the space has nothing in common with the reference's (likeness {alike:.2f}): another model speaks"
+        return Verdict("swapped", likeness=alike, swap="space", detail=detail)
     scores = _scores(profile, sample, calibration)
     components, judged, limit = profile.pca
     scores[PCA_RATIO] = pca_ratio_change(profile.ratios, ratios(sample, components), judged)
@@ -62,7 +62,7 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
         thresholds,
         dict(zip((*DETECTORS, ANY, PCA_RATIO), map(float, calibration.false_alarms), strict=True)),
         ratio,
-        held,
+        alike,
     )
 
 

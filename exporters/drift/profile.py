@@ -26,7 +26,7 @@ class Profile:
     One model's reference.
 
     *count*: vectors it was fitted to; *created*: Unix seconds; *vectors* (m, d): those that windows are held
-    against; *ratios*: explained-variance ratios; *held*: share of the variance along the basis' axes.
+    against; *ratios*: explained-variance ratios.
     """
 
     model: str
@@ -40,7 +40,6 @@ class Profile:
     context: Context
     vectors: Floats
     ratios: Floats
-    held: float
     calibrations: tuple[Calibration, ...]
     features: Features
 
@@ -74,7 +73,6 @@ def save(profile: Profile, path: Path) -> None:
         "seed": profile.seed,
         "false_alarm_rate": profile.false_alarm_rate,
         "pca": list(profile.pca),
-        "held": profile.held,
         "detectors": list(DETECTORS),
     }
     context, basis = profile.context, profile.basis
@@ -101,7 +99,7 @@ def save(profile: Profile, path: Path) -> None:
 def load(path: Path) -> Profile:
     """Read a profile; raises ProfileError for what is none, damaged, or of another schema version."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise ProfileError(f"{path}: is not there; make it with: inferwatch drift fit") from None
@@ -134,7 +132,7 @@ def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
         basis.scale,
         found["neighbours"][0],
     )
-    numbers = {key: float(str(meta[key])) for key in ("count", "created", "seed", "false_alarm_rate", "held")}
+    numbers = {key: float(str(meta[key])) for key in ("count", "created", "seed", "false_alarm_rate")}
     pca = [float(one) for one in json.loads(json.dumps(meta["pca"]))]
     return Profile(
         model=str(meta["model"]),
@@ -148,7 +146,6 @@ def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
         context=context,
         vectors=found["vectors"],
         ratios=found["ratios"],
-        held=numbers["held"],
         calibrations=tuple(
             Calibration(int(size), *rows)
             for size, *rows in zip(

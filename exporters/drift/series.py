@@ -118,8 +118,9 @@ def _numbers(streams: list[tuple[list[str], Stream]], own: Streams) -> Iterator[
     gauges: list[tuple[str, str, list[tuple[list[str], float | None]]]] = [
         (names.RATIO, "The worst score over its threshold; drift is above 1.",
          [(k, s.verdict.ratio if s.verdict else None) for k, s in streams]),
-        (names.SUBSPACE, "Share of the variance along the reference's axes, over the reference's own share.",
-         [(k, s.verdict.subspace if s.verdict else None) for k, s in streams]),
+        (names.LIKENESS,
+            "Correlation of the spread along the reference's axes; near 0: another model's space.",
+            [(k, s.verdict.likeness if s.verdict else None) for k, s in streams]),
         (names.WINDOW_VECTORS, "Vectors accepted within the window.", [(k, s.reservoir.seen(now)) for k, s in streams]),
         (names.SAMPLE_VECTORS, "Vectors of the window that are kept for judging.",
          [(k, min(s.reservoir.seen(now), own.drift.sample_size)) for k, s in streams]),

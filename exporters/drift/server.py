@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
+from threadpoolctl import threadpool_limits
 
 from exporters.configfile import ConfigError
 from exporters.drift.config import Config, ingest_token, load_config, references
@@ -138,7 +139,8 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s drift: %(message)s")
     try:
-        asyncio.run(_run(options))
+        with threadpool_limits(1):  # small matrices; the machine's cores are for the engine
+            asyncio.run(_run(options))
     except (ConfigError, ListenError, spec.SpecError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
