@@ -7,7 +7,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FlagValue = str | int | float | bool
@@ -17,6 +18,17 @@ _STOP_GRACE_S = 20.0
 
 class EngineError(RuntimeError):
     """The engine did not start or died; the message names its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What to start: command, extra environment, cores to stay on (empty: all), and when it counts as ready."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    ready_s: float = 180.0
+    ready_path: str = "/health"
 
 
 def with_flags(command: list[str], flags: dict[str, FlagValue]) -> list[str]:
@@ -34,23 +46,28 @@ def with_flags(command: list[str], flags: dict[str, FlagValue]) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(
-    command: list[str], base_url: str, log: Path, *, ready_s: float, path: str = "/health"
-) -> Iterator[int]:
-    """Start *command*, wait until *base_url* + *path* answers 200, yield its pid; its process group ends after.
+def running(start: Start, base_url: str, log: Path) -> Iterator[int]:
+    """Start the engine, wait until *base_url* answers 200, yield its pid; its whole process group ends after.
 
-    Raises EngineError when it exits or is not ready within *ready_s* seconds, or when something else answers there
-    already.
+    Raises EngineError when it exits or is not ready in time, or when something else answers there already.
     """
-    if _is_ready(base_url + path):
+    url = base_url + start.ready_path
+    if _is_ready(url):
         raise EngineError(f"{base_url}: something answers there already; stop it or choose another port")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+            start.command,
+            env={**os.environ, **start.env},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
     try:
-        _wait_ready(process, base_url + path, ready_s, log)
+        if start.cores:
+            os.sched_setaffinity(process.pid, start.cores)
+        _wait_ready(process, url, start.ready_s, log)
         yield process.pid
     finally:
         _end(process)

