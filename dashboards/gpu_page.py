@@ -250,6 +250,7 @@ def _limits() -> Band:
                 "percentunit",
                 width=6,
                 many=True,
+                no_value="not throttled",
             ),
         ],
         "Limits of the chip",

@@ -50,7 +50,7 @@ def _answer(spec: Spec) -> Band:
     gate = _latency_gate(spec)
     seconds, quantile = gate.max_seconds or 0.0, gate.quantile or 0.0
     errors = next(g.max_ratio for g in spec.gates if g.sli == "errors") or 0.0
-    kept = f"sum({_of(load.SENT_RATE)}) / sum({_of(load.TARGET_RATE)})"
+    begun, wanted = (f"sum(avg_over_time({_of(m)}[1m]))" for m in (load.SENT_RATE, load.TARGET_RATE))
     return Band(
         5,
         [
@@ -86,10 +86,10 @@ def _answer(spec: Spec) -> Band:
             ),
             stat(
                 "Load kept up",
-                "Requests begun over requests wanted; under 100 % the client, not the service, is the limit. A "
+                "Requests begun over requests wanted in the last minute; under 100 % the client, not the service, is the limit. A "
                 "closed loop wants no rate.",
                 SOURCE,
-                [query(kept)],
+                [query(f"{begun} / {wanted}")],
                 "percentunit",
                 steps=((None, RED), (spec.gate_test.min_rate_ratio, GREEN)),
                 width=6,

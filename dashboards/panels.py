@@ -104,7 +104,7 @@ def timeseries(
     title: str, says: str, source: str, queries: Sequence[Query], unit: str = "short", *, width: int = 12,
     limits: Steps = (), minimum: float | None = 0, maximum: float | None = None, stack: bool = False,
     colours: Sequence[str] = SERIES, many: bool = False, log: bool = False, unit_words: str = "",
-    overrides: Sequence[Json] = (), decimals: int | None = None,
+    overrides: Sequence[Json] = (), decimals: int | None = None, no_value: str = "no data",
 ) -> ModernPanel:  # fmt: skip
     """Lines over time. *limits* are drawn as lines; *many*: one query gives many series, named by legend."""
     targets = _lettered(queries)
@@ -119,6 +119,7 @@ def timeseries(
         "color": {"mode": "palette-classic"},
         "custom": custom,
         "mappings": [],
+        "noValue": no_value,
         "thresholds": thresholds([(None, "transparent"), *limits]),
         "unit": unit,
     }
