@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Sort recorded windows by batch size, request rate, prompt length and cache hits.",
     )
     parser.add_argument("--prometheus", required=True, help="base URL, for example http://127.0.0.1:9090")
-    parser.add_argument("--listen", default="127.0.0.1:9484", help="HOST:PORT to serve on (%(default)s)")
+    parser.add_argument("--listen", default="127.0.0.1:9486", help="HOST:PORT to serve on (%(default)s)")
     parser.add_argument("--spec", type=Path, default=spec.DEFAULT_PATH, help="slo.yaml: its analysis section")
     parser.add_argument(
         "--web-config", type=Path, help="TLS and basic auth, in the exporter toolkit's format"

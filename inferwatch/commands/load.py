@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 @click.option("--url", help="Engine to load.  [default: the running stack's]")
 @load_options
 @click.option("--records", type=click.Path(file_okay=False, path_type=Path), help="Folder for the records.")
-@click.option("--metrics-port", type=click.IntRange(0, 65535), help="Serve live series here; 0 picks a port.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve live series here; 0 picks a port.  [default: 0 for the running stack, which scrapes them]",
+)
 @click.option("--grafana", help="URL of a Grafana that gets an annotation of the run.")
 @click.option("--grafana-token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--against", help="Baseline engine: run in pairs with it, for `gate --baseline`.")
@@ -57,6 +61,7 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     if wish["against"]:
         _run_pairs(chosen, folder, wish, labels, reporter)
         return
+    wish["scraped"] = _scraped(settings) if url is None else None
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
         result = _run(chosen, folder, wish, labels, reporter)
     summary = report.summarise(result, spec.load.client)
@@ -99,8 +104,11 @@ def _shown(
 
     began_s, text = time.time(), f"load run {folder.name}: {plan.model}, {plan.arrival.kind} loop"
     with contextlib.ExitStack() as stack:
-        if wish["metrics_port"] is not None:
-            port = stack.enter_context(live_series(plan, folder, began_s, wish["metrics_port"]))
+        if wish["metrics_port"] is not None or wish["scraped"]:
+            port = stack.enter_context(live_series(plan, folder, began_s, wish["metrics_port"] or 0))
+            if wish["scraped"]:
+                file, service = wish["scraped"]
+                stack.enter_context(_announced(file, service, port))
             reporter.say(f"live series: http://127.0.0.1:{port}/metrics")
         annotation = (
             Annotation(wish["grafana"], wish["grafana_token_file"], text, began_s)
@@ -113,6 +121,24 @@ def _shown(
                 annotation.end(result.ended_s, f"{text}, {len(result.records)} requests")
 
         yield ended
+
+
+def _scraped(settings: Settings) -> tuple[Path, str] | None:
+    """The file from which the running stack's Prometheus learns of load runs, and the service they load."""
+    selection = state.load(settings.state_file).selection
+    return (settings.loads_file, selection.service) if selection else None
+
+
+@contextlib.contextmanager
+def _announced(file: Path, service: str, port: int) -> Iterator[None]:
+    """Prometheus scrapes the run as long as the block lasts."""
+    from inferwatch.stack import config
+
+    config.write_json(file, config.load_targets(service, port))
+    try:
+        yield
+    finally:
+        config.write_json(file, [])
 
 
 def _split(result: "LoadResult", wish: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from inferwatch.stack.settings import PORT_OFFSETS, Settings
+from inferwatch.stack.settings import HOST, PORT_OFFSETS, Settings
 from inferwatch.stack.state import Selection
 from slo.names import labels
 from slo.spec import Spec
@@ -26,12 +26,14 @@ class Places:
         rules: glob of the rule files.
         engines: the file_sd file of the engines.
         nodes: the file_sd file of the node agents, where there may be some.
+        loads: the file_sd file of load runs under way, where there may be some.
     """
 
     addresses: Mapping[str, str]
     rules: str
     engines: str
     nodes: str | None = None
+    loads: str | None = None
 
 
 def native_places(settings: Settings) -> Places:
@@ -40,6 +42,7 @@ def native_places(settings: Settings) -> Places:
         addresses={service: settings.url(service).removeprefix("http://") for service in PORT_OFFSETS},
         rules=str(settings.root / "alerts" / "rules" / "*.yaml"),
         engines=str(settings.targets_file),
+        loads=str(settings.loads_file),
     )
 
 
@@ -69,6 +72,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             _own_job(places, labels.JOB_PROMETHEUS, "prometheus"),
             _own_job(places, labels.JOB_ALERTMANAGER, "alertmanager"),
             *_node_jobs(places),
+            *_load_jobs(places),
         ],
     }
 
@@ -109,6 +113,23 @@ def _node_jobs(places: Places) -> list[dict[str, Any]]:
             "file_sd_configs": [{"files": [places.nodes], "refresh_interval": "5s"}],
         }
     ]
+
+
+def _load_jobs(places: Places) -> list[dict[str, Any]]:
+    """Load runs while they go on; `inferwatch load` puts itself into the file and takes itself out."""
+    if places.loads is None:
+        return []
+    return [
+        {
+            "job_name": labels.JOB_LOAD,
+            "file_sd_configs": [{"files": [places.loads], "refresh_interval": "5s"}],
+        }
+    ]
+
+
+def load_targets(service: str, port: int) -> list[dict[str, Any]]:
+    """A load run's live series on a loopback *port* in file_sd form."""
+    return [{"targets": [f"{HOST}:{port}"], "labels": {labels.SERVICE: service}}]
 
 
 def engine_targets(selection: Selection) -> list[dict[str, Any]]:

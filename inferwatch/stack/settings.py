@@ -112,6 +112,11 @@ class Settings:
         return self.run_dir / "targets" / "engines.json"
 
     @property
+    def loads_file(self) -> Path:
+        """Load runs under way that serve live series, in Prometheus' file_sd form."""
+        return self.run_dir / "targets" / "loads.json"
+
+    @property
     def notifications_file(self) -> Path:
         """What the local webhook receiver got, one JSON object a line."""
         return self.run_dir / "notifications.jsonl"

@@ -39,7 +39,7 @@ def test_the_canary_keeps_its_labels_and_every_part_is_scraped(settings: Setting
     assert found["llm-canary"]["honor_labels"] is True
     assert found["llm-analysis"]["honor_labels"] is True
     exporters = ["llm-engine", "llm-canary", "engine-exporter", "llm-analysis"]
-    assert list(found) == [*exporters, "prometheus", "alertmanager"]
+    assert list(found) == [*exporters, "prometheus", "alertmanager", "llm-load"]
 
 
 def test_intervals_come_from_the_spec(settings: Settings) -> None:
@@ -97,3 +97,8 @@ def test_a_secret_file_switches_on_its_way_beside_the_receiver(settings: Setting
 
     assert str(settings.secrets_dir / "slack_url") in text
     assert "127.0.0.1:9/hook" not in text
+
+
+def test_a_load_run_is_scraped_as_the_service_it_loads() -> None:
+    """On loopback, at the port it got."""
+    assert config.load_targets("llm", 12345) == [{"targets": ["127.0.0.1:12345"], "labels": {"service": "llm"}}]
