@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+DEFAULT_INSTANCE = "http://127.0.0.1:{port}"
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,12 +46,21 @@ class TenantEntry(_Strict):
 
 
 class NodeFile(_Strict):
-    """The optional configuration file."""
+    """The optional configuration file. `engine_instance` is the label `instance` of the engine's other
+    series, with {port} for the port that its command line names.
+    """
 
-    engine_host: str = "127.0.0.1"  # how Prometheus names engines of this node: instance is HOST:PORT
+    engine_instance: str = DEFAULT_INSTANCE  # how Prometheus names engines of this node
     expected_gpus: int = Field(default=0, ge=0)
     engines: tuple[EngineEntry, ...] = ()
     tenants: tuple[TenantEntry, ...] = ()
+
+    @field_validator("engine_instance")
+    @classmethod
+    def _holds_a_port(cls, value: str) -> str:
+        if value.count("{port}") != 1 or re.search(r"[{}]", value.replace("{port}", "")):
+            raise ValueError("write {port} once where the port goes, for example http://vllm:{port}")
+        return value
 
 
 @dataclass(frozen=True)

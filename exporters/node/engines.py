@@ -70,7 +70,7 @@ def _server(process: Process, file: NodeFile) -> tuple[str, EngineEntry | None] 
     for pattern, port in _SERVERS:
         if re.search(pattern, process.title):
             chosen = _option(process.argv, "--port", "-p") or str(port)
-            return f"{file.engine_host}:{chosen}", None
+            return file.engine_instance.replace("{port}", chosen), None
     return None
 
 

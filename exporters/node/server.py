@@ -9,11 +9,12 @@ from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
+from pydantic import ValidationError
 
 import slo.spec
 from exporters import configfile
 from exporters.node.agent import Agent
-from exporters.node.config import NodeConfig, NodeFile
+from exporters.node.config import DEFAULT_INSTANCE, NodeConfig, NodeFile
 from exporters.node.host_side import default_node_name
 from exporters.node.nvml import LiveNvml, Nvml
 from exporters.node.recorded import RecordedNvml, RecordingError
@@ -30,6 +31,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--sys-root", type=Path, default=Path("/sys"), help="in a container: the host's /sys")
     made.add_argument("--node", default="", help="the node's name; else the host name")
+    made.add_argument(
+        "--engine-instance",
+        metavar="TEMPLATE",
+        help=f"label `instance` of the engines of this node, {{port}} for their port (default {DEFAULT_INSTANCE})",
+    )
     made.add_argument("--config", type=Path, help="engines, tenants and expected GPUs (YAML)")
     made.add_argument("--web.config.file", dest="web_config", type=Path, help="TLS and basic auth")
     made.add_argument("--spec", type=Path, default=slo.spec.DEFAULT_PATH, help="slo.yaml")
@@ -68,6 +74,8 @@ def main(argv: list[str]) -> int:
     try:
         listen = parse_listen(options.listen)
         file = configfile.load(options.config, NodeFile) if options.config else NodeFile()
+        if options.engine_instance:
+            file = NodeFile.model_validate(file.model_dump() | {"engine_instance": options.engine_instance})
         web_config = load_web_config(options.web_config) if options.web_config else None
         spec = slo.spec.load(options.spec)
         nvml: Nvml = RecordedNvml.load(options.nvml_recording) if options.nvml_recording else LiveNvml()
@@ -75,6 +83,11 @@ def main(argv: list[str]) -> int:
             if not getattr(options, name).is_dir():
                 flag = "--" + name.replace("_", "-")
                 raise configfile.ConfigError(f"{flag} {getattr(options, name)}: not a folder; mount it")
+    except ValidationError as error:
+        sys.stderr.write(
+            f"--engine-instance {options.engine_instance!r}: {error.errors()[0]['msg'].removeprefix('Value error, ')}\n"
+        )
+        return 2
     except (ListenError, configfile.ConfigError, slo.spec.SpecError, RecordingError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -68,7 +68,7 @@ def test_a_real_process_in_a_real_cgroup() -> None:
         text = agent.scrape("test").decode()
 
     samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    core = '{instance="127.0.0.1:8765",dp_rank="0",node="here"}'
+    core = '{instance="http://127.0.0.1:8765",dp_rank="0",node="here"}'
     wall = float(samples[f"llm_engine_core_wall_seconds_total{core}"])
     busy = float(samples[f"llm_engine_core_busy_seconds_total{core}"])
     waited = float(samples[f"llm_engine_core_runqueue_seconds_total{core}"])

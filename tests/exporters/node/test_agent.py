@@ -86,15 +86,17 @@ def test_a_gpu_is_joined_with_its_engine_by_pid(drive: Any, phase: Any, roots: t
     uuid = "GPU-00000000-0000-0000-0000-000000000001"
     (labels, value), *rest = scrape.all("llm_engine_gpu_info")
     assert (labels, value, rest) == (
-        {"instance": "127.0.0.1:8123", "dp_rank": "2", "uuid": uuid, "node": "node-a"},
+        {"instance": "http://127.0.0.1:8123", "dp_rank": "2", "uuid": uuid, "node": "node-a"},
         1,
         [],
     )
     assert (
-        scrape.one("llm_gpu_process_memory_bytes", pid="418", engine_instance="127.0.0.1:8123", model="org/m")
+        scrape.one(
+            "llm_gpu_process_memory_bytes", pid="418", engine_instance="http://127.0.0.1:8123", model="org/m"
+        )
         == 1050673152
     )
-    core = {"instance": "127.0.0.1:8123", "dp_rank": "2"}
+    core = {"instance": "http://127.0.0.1:8123", "dp_rank": "2"}
     assert scrape.one("llm_engine_core_wall_seconds_total", **core) == pytest.approx(1.0)
     assert scrape.one("llm_engine_core_busy_seconds_total", **core) == 0
     assert scrape.one("llm_engine_core_numa_node", **core) == 0

@@ -55,12 +55,12 @@ def test_vllm_by_the_titles_it_gives_itself(add: Add, tmp_path: Path) -> None:
 
     (engine,) = find(_tree(tmp_path), NodeFile())
 
-    assert (engine.instance, engine.model) == ("127.0.0.1:8100", "m")
+    assert (engine.instance, engine.model) == ("http://127.0.0.1:8100", "m")
     assert [(core.pid, core.dp_rank) for core in engine.cores] == [(11, "0"), (12, "1")]
     assert (engine.rank_of_pid[13], engine.rank_of_pid[11]) == ("1", "0")
     assert gpu_links([engine], {"GPU-a": [11], "GPU-b": [13], "GPU-c": [99]}, NodeFile(), {}) == [
-        ("127.0.0.1:8100", "0", "GPU-a"),
-        ("127.0.0.1:8100", "1", "GPU-b"),
+        ("http://127.0.0.1:8100", "0", "GPU-a"),
+        ("http://127.0.0.1:8100", "1", "GPU-b"),
     ]
 
 
@@ -78,7 +78,7 @@ def test_vllm_without_titles_is_told_by_its_spawned_children(add: Add, tmp_path:
     tree = _tree(tmp_path)
 
     assert [core.pid for core in find(tree, NodeFile())[0].cores] == [21, 22]
-    (engine,) = find(tree, NodeFile(engine_host="vllm"), on_gpu=[22])
+    (engine,) = find(tree, NodeFile(engine_instance="vllm:{port}"), on_gpu=[22])
     assert [(core.pid, core.dp_rank, core.instance) for core in engine.cores] == [(22, "0", "vllm:8000")]
     assert engine.model == "/models/tiny"
 
@@ -108,7 +108,7 @@ def test_sglang_is_known_by_its_scheduler(add: Add, tmp_path: Path) -> None:
 
     (engine,) = find(_tree(tmp_path), NodeFile())
 
-    assert (engine.instance, engine.model) == ("127.0.0.1:30000", "qwen")
+    assert (engine.instance, engine.model) == ("http://127.0.0.1:30000", "qwen")
     assert [core.pid for core in engine.cores] == [51]
 
 
@@ -144,8 +144,8 @@ def test_a_pid_that_nvml_shows_goes_before_configuration(add: Add, tmp_path: Pat
     links = gpu_links(engines, {"GPU-seen": [70]}, NodeFile(), {70: ["GPU-from-environment"]})
     hidden = gpu_links(engines, {}, NodeFile(), {70: ["GPU-from-environment"]})
 
-    assert links == [("127.0.0.1:8000", "0", "GPU-seen")]
-    assert hidden == [("127.0.0.1:8000", "0", "GPU-from-environment")]
+    assert links == [("http://127.0.0.1:8000", "0", "GPU-seen")]
+    assert hidden == [("http://127.0.0.1:8000", "0", "GPU-from-environment")]
 
 
 @pytest.mark.parametrize(

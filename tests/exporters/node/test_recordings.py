@@ -87,9 +87,12 @@ def test_a_real_vllm_is_seen_by_pid(tmp_path: Path) -> None:
         host.thread_round(at)
     found = {(s.family, s.labels): s.value for s in host.samples()}
 
-    core = 'instance="127.0.0.1:8000",dp_rank="0",node="h200"'
+    core = 'instance="http://127.0.0.1:8000",dp_rank="0",node="h200"'
     assert (
-        found["llm_engine_gpu_info", f'instance="127.0.0.1:8000",dp_rank="0",uuid="{UUID}",node="h200"'] == 1
+        found[
+            "llm_engine_gpu_info", f'instance="http://127.0.0.1:8000",dp_rank="0",uuid="{UUID}",node="h200"'
+        ]
+        == 1
     )
     assert found["llm_engine_core_seen", f'{core},model="tiny-llama",pid="836"'] == 1
     assert found["llm_engine_core_wall_seconds_total", core] == pytest.approx(10.224)
@@ -98,7 +101,7 @@ def test_a_real_vllm_is_seen_by_pid(tmp_path: Path) -> None:
     assert found["llm_engine_core_migrations_total", core] == 0
     assert found["llm_engine_core_bound_cpus", core] == 0
     assert found["llm_engine_core_context_switches_total", f'{core},kind="involuntary"'] == 361
-    assert host.owner(836).engine_instance == "127.0.0.1:8000"
+    assert host.owner(836).engine_instance == "http://127.0.0.1:8000"
     assert host.owner(1).engine_instance == ""
 
 

@@ -30,6 +30,10 @@ async def test_endpoints(drive: Any, phase: Any) -> None:
         (["--listen", "9481"], "HOST:PORT"),
         (["--proc-root", "/does/not/exist"], "--proc-root /does/not/exist: not a folder"),
         (["--nvml-recording", "/does/not/exist.json"], "/does/not/exist.json: cannot be read"),
+        (
+            ["--engine-instance", "http://vllm"],
+            "--engine-instance 'http://vllm': write {port} once",
+        ),
         (["--config", "/does/not/exist.yaml"], "/does/not/exist.yaml: cannot be read"),
     ],
 )
