@@ -53,6 +53,7 @@ COMMANDS = (
     Command(
         "export", "inferwatch.commands.export", "Write Kubernetes manifests, or rules for your own stack."
     ),
+    Command("replay", "inferwatch.commands.replay", "Recorded /metrics through the rules: what fired when."),
     Command(
         "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
     ),

@@ -1,0 +1,201 @@
+"""A minute of a healthy simulated engine -> a whole day of it, judged by the rules under promtool, in minutes.
+
+The engine is read through the exporter at the production interval. Each step of the day is one of the
+recorded steps, drawn at random, or an idle one; how often follows the hour. promtool evaluates every
+group at the quickest interval, which only makes the slower ones stricter.
+"""
+
+import asyncio
+import math
+import random
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporters.engine.config import load_config
+from exporters.engine.fetch import Upstream
+from exporters.engine.labels import LabelCache
+from exporters.engine.probe import Prober
+from inferwatch.scenarios import derive
+from inferwatch.stack import binaries, config, processes, services
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.progress import Reporter
+from inferwatch.stack.settings import HOST, Settings
+from slo import spec as slo_spec
+from slo.names import alerts, engine, labels
+from slo.spec import Spec
+
+RECORDED_STEPS = 24
+REQUESTS_PER_SECOND = 8.0
+QUIETEST_HOUR = 4
+BUSY_SHARE = (0.15, 0.95)
+"""Share of steps that are busy ones: at night, at the peak."""
+SEED = 20
+HOUR_SECONDS = 3600
+_SAMPLE = re.compile(r"^([a-z_][\w:]*)(\{.*\})? (\S+)$")
+
+Page = Mapping[str, float]
+"""Series as text -> value."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What promtool said; `fired` is its own text, empty when all was silent."""
+
+    hours: float
+    steps: int
+    series: int
+    fired: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fired at any time."""
+        return not self.fired
+
+
+def run(settings: Settings, hours: float, reporter: Reporter) -> Day:
+    """Record, stretch, judge. Raises StackError when the engine or promtool does not work."""
+    spec = slo_spec.load(settings.spec_path)
+    pages = _recorded(spec, settings, reporter)
+    steps = int(hours * HOUR_SECONDS / spec.intervals.scrape_seconds)
+    columns = stretched(pages, steps, spec.intervals.scrape_seconds, random.Random(SEED))
+    test = settings.run_dir / "day" / "healthy-day.promtool.yaml"
+    _write(spec, columns, steps, test)
+    promtool = binaries.resolve("promtool", settings, reporter).path
+    with reporter.task(f"judging {hours:g} h in steps of {spec.intervals.scrape_seconds} s with promtool"):
+        done = subprocess.run(
+            [str(promtool), "test", "rules", str(test)], capture_output=True, text=True, check=False
+        )
+    said = (done.stdout + done.stderr).strip()
+    return Day(hours, steps, len(columns), "" if done.returncode == 0 else said[-4000:])
+
+
+def _recorded(spec: Spec, settings: Settings, reporter: Reporter) -> list[Page]:
+    port, control = settings.port("engine"), settings.port("engine-control")
+    sim = processes.Service(
+        name="engine",
+        argv=services.python(
+            *("sim", "--host", HOST, "--port", str(port), "--control-port", str(control)),
+            *("--self-load", f"{REQUESTS_PER_SECOND:g}"),
+        ),
+        url=f"http://{HOST}:{port}",
+        ready_path="/health",
+    )
+    record = processes.start(sim, settings.logs_dir)
+    try:
+        processes.wait_ready(sim, record, reporter)
+        with reporter.task(f"recording {RECORDED_STEPS} steps of a healthy engine"):
+            return asyncio.run(_probed(sim.url, spec.intervals.scrape_seconds))
+    finally:
+        processes.stop(record)
+
+
+async def _probed(url: str, every: int) -> list[Page]:
+    upstream, pages = Upstream(), []
+    prober = Prober(load_config(), upstream, LabelCache())
+    try:
+        await asyncio.sleep(2 * every)  # counters that appear with the first request are there
+        for _ in range(RECORDED_STEPS + 1):
+            outcome = await prober.probe(url, "default", every)
+            if outcome.result != "success":
+                raise StackError(f"{url} could not be read: {outcome.result}")
+            pages.append(parsed(outcome.body.decode()))
+            await asyncio.sleep(every)
+    finally:
+        await upstream.close()
+    return pages
+
+
+def parsed(text: str) -> Page:
+    """Return the samples of an exposition page."""
+    found = (_SAMPLE.match(line) for line in text.splitlines() if line and not line.startswith("#"))
+    return {match[1] + (match[2] or ""): float(match[3]) for match in found if match}
+
+
+def stretched(pages: Sequence[Page], steps: int, every: int, rng: random.Random) -> dict[str, list[float]]:
+    """
+    Return series -> a value for each step, from recorded pages *every* seconds apart.
+
+    Counters go on by what one recorded step added, all series by the same step; gauges are those at its
+    end. An idle step adds nothing and has nothing running. Only series that every page has are taken.
+    """
+    common = [name for name in pages[0] if all(name in page for page in pages)]
+    values = {name: [pages[0][name]] for name in common}
+    for step in range(1, steps):
+        drawn = rng.randrange(1, len(pages)) if rng.random() < busy_share(step * every) else None
+        for name in common:
+            values[name].append(_next(name, values[name][-1], pages, drawn))
+    return values
+
+
+def _next(name: str, before: float, pages: Sequence[Page], drawn: int | None) -> float:
+    if _is_counter(name):
+        return before if drawn is None else before + max(0.0, pages[drawn][name] - pages[drawn - 1][name])
+    if drawn is not None:
+        return pages[drawn][name]
+    return 0.0 if name.startswith(_IDLE) else before
+
+
+_IDLE = (engine.REQUESTS_RUNNING, engine.REQUESTS_WAITING, engine.KV_CACHE_USAGE_RATIO)
+
+
+def _is_counter(name: str) -> bool:
+    return name.partition("{")[0].endswith(("_total", "_bucket", "_sum", "_count"))
+
+
+def busy_share(second: int) -> float:
+    """Return the share of busy steps at a second of the day: a cosine with its low at QUIETEST_HOUR."""
+    low, high = BUSY_SHARE
+    turn = (second / HOUR_SECONDS - QUIETEST_HOUR) / 24
+    return low + (high - low) * (1 - math.cos(2 * math.pi * turn)) / 2
+
+
+def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, test: Path) -> None:
+    every = spec.intervals.scrape_seconds
+    service = spec.services[0].id
+    own = f'{labels.SERVICE}="{service}",{labels.INSTANCE}="http://healthy",job="{labels.JOB_ENGINE}"'
+    for name, text in derive.rule_files(spec).items():
+        config.write_text(test.parent / name, text)
+    last = (steps - 1) * every
+    content: dict[str, Any] = {
+        "rule_files": sorted(derive.rule_files(spec)),
+        "evaluation_interval": f"{spec.intervals.evaluation_seconds}s",
+        "tests": [
+            {
+                "name": "a healthy day says nothing",
+                "interval": f"{every}s",
+                "input_series": list(_series(columns, own, steps)),
+                "promql_expr_test": [
+                    _asked(
+                        f'count by (alertname, service) (count_over_time(ALERTS{{alertstate="firing",'
+                        f'alertname!="{alerts.WATCHDOG}"}}[{last + every}s]))',
+                        last,
+                        [],
+                    ),
+                    # Silence means something only where the promises were judged all day.
+                    _asked(
+                        f'count(count_over_time(slo:sli_total_events:rate{{service="{service}"}}'
+                        f"[{last + every}s]) > {0.9 * steps:.0f})",
+                        last,
+                        [{"labels": "{}", "value": len(spec.services[0].slos)}],
+                    ),
+                ],
+            }
+        ],
+    }
+    config.write_yaml(test, content)
+
+
+def _asked(expr: str, at: int, expected: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"expr": expr, "eval_time": f"{at}s", "exp_samples": expected}
+
+
+def _series(columns: Mapping[str, Sequence[float]], own: str, steps: int) -> Iterator[dict[str, str]]:
+    yield {"series": f"up{{{own}}}", "values": f"1x{steps - 1}"}
+    for name, values in columns.items():
+        metric, _, rest = name.partition("{")
+        inner = rest[:-1] + "," if rest else ""
+        yield {"series": f"{metric}{{{inner}{own}}}", "values": " ".join(f"{value:.12g}" for value in values)}
