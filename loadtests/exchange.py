@@ -1,5 +1,7 @@
 """The state of one exchange while it goes on -> its `RequestRecord`."""
 
+from typing import Any
+
 from loadtests.answer import Answer
 from loadtests.http1 import HttpError
 from loadtests.records import Outcome, RequestRecord
@@ -76,11 +78,6 @@ class Exchange:
         """Everything that is known, as a record; *ended_ns* is used when no complete answer set the end."""
         failure = self._failure or self.meter.failure or self.answer.failure
         outcome = self._outcome(failure)
-        usage = self.meter.usage or self.answer.usage or Usage()
-        tokens, source = self.meter.output_tokens
-        if not self.streams and usage.output_tokens is not None:
-            tokens, source = usage.output_tokens, "server"
-        stamps = self.meter.token_stamps_ns
         end_ns = self._last_read_ns if outcome == "ok" and self._last_read_ns is not None else ended_ns
         request = self.request
         return RequestRecord(
@@ -92,14 +89,7 @@ class Exchange:
             tenant=request.tenant,
             lane=request.lane,
             trace_id=request.trace_id,
-            scheduled_s=self._scheduled_ns / 1e9,
-            started_s=self._started_ns / 1e9,
-            connected_s=_seconds(self._connected_ns),
-            sent_s=_seconds(self._sent_ns),
-            first_byte_s=_seconds(self._first_byte_ns),
-            first_token_s=_seconds(stamps[0] if stamps else None),
-            first_content_s=_seconds(self.meter.first_content_ns),
-            last_token_s=_seconds(stamps[-1] if stamps else None),
+            **self._stamps(),
             end_s=end_ns / 1e9,
             wall_offset_s=self.wall_offset_ns / 1e9,
             clock=self._clock(),
@@ -111,17 +101,39 @@ class Exchange:
             error_type=(failure.type or None) if failure else None,
             error_message=(failure.message or None) if failure else None,
             will_retry=False,
-            prompt_tokens=usage.prompt_tokens,
-            output_tokens=tokens,
-            cached_tokens=usage.cached_tokens,
-            tokens_source=source,
+            **self._counts(),
             asked_prompt_tokens=request.asked_prompt_tokens,
             asked_output_tokens=request.asked_output_tokens,
-            chunks=len(stamps),
+            chunks=len(self.meter.token_stamps_ns),
             bytes_in=self._bytes_in,
             chunk_gaps_ns=self.meter.chunk_gaps_ns,
             text=(self.meter.text or self.answer.text) if self._keep_text else None,
         )
+
+    def _stamps(self) -> dict[str, Any]:
+        tokens = self.meter.token_stamps_ns
+        return {
+            "scheduled_s": self._scheduled_ns / 1e9,
+            "started_s": self._started_ns / 1e9,
+            "connected_s": _seconds(self._connected_ns),
+            "sent_s": _seconds(self._sent_ns),
+            "first_byte_s": _seconds(self._first_byte_ns),
+            "first_token_s": _seconds(tokens[0] if tokens else None),
+            "first_content_s": _seconds(self.meter.first_content_ns),
+            "last_token_s": _seconds(tokens[-1] if tokens else None),
+        }
+
+    def _counts(self) -> dict[str, Any]:
+        usage = self.meter.usage or self.answer.usage or Usage()
+        tokens, source = self.meter.output_tokens
+        if not self.streams and usage.output_tokens is not None:
+            tokens, source = usage.output_tokens, "server"
+        return {
+            "prompt_tokens": usage.prompt_tokens,
+            "output_tokens": tokens,
+            "cached_tokens": usage.cached_tokens,
+            "tokens_source": source,
+        }
 
     def _outcome(self, failure: Failure | None) -> Outcome:
         if failure is not None:

@@ -42,7 +42,7 @@ def test_usage_chunk_without_choices(streams: Path, keep_text: bool) -> None:
 
 
 def test_role_only_chunk_is_not_the_first_token(streams: Path) -> None:
-    """A55: role frames, empty strings and keep-alives are not tokens."""
+    """A55: role frames, empty strings and comments are not tokens."""
     meter = _play(streams / "A55/stream.jsonl")
 
     assert meter.token_stamps_ns[0] / 1e6 == 900
