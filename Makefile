@@ -7,7 +7,7 @@ ENGINE ?=
 BIN := .venv/bin
 STAMP := .venv/.complete
 
-.PHONY: help venv services up down status loop gate-demo test lint fmt check compose-check gen clean
+.PHONY: help venv services up down status loop gate-demo test lint fmt check compose-check gen dashboards-check pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -53,6 +53,15 @@ check: $(STAMP) ## spec, generated files, rules, Alertmanager, dashboards: one l
 
 compose-check: $(STAMP) ## docker-compose.yml: what is held against what, one line each
 	@$(BIN)/inferwatch compose-check
+
+dashboards-check: $(STAMP) ## dashboards: Grafana's types, house rules, and every query on the running stack; prints counts
+	@$(BIN)/inferwatch dashboards check
+
+pictures: $(STAMP) ## redraw docs/pictures: pages of the running stack, and the GPU page of a recorded H200
+	$(BIN)/inferwatch render inferwatch-slo inferwatch-engine inferwatch-batching inferwatch-kv-cache \
+	  --format png --range 30m --out docs/pictures
+	$(BIN)/inferwatch render inferwatch-gpu-host --format png \
+	  --recording tests/fixtures/node/h200-vllm.prom.gz --out docs/pictures
 
 gen: $(STAMP) ## rewrite what is generated from slo.yaml
 	@$(BIN)/inferwatch gen

@@ -1,11 +1,13 @@
 """`inferwatch render`: dashboards and a running Prometheus -> HTML pages and PNG pictures, without Grafana."""
 
+import contextlib
 import time
 from pathlib import Path
 
 import click
 
 from inferwatch.commands.options import settings_of, stack_folder
+from inferwatch.stack.settings import Settings
 
 
 @click.command("render")
@@ -16,6 +18,11 @@ from inferwatch.commands.options import settings_of, stack_folder
 )
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write."
+)
+@click.option(
+    "--recording",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recorded exporter pages in place of a running Prometheus; draws all of their time.",
 )
 @click.option("--prometheus", "url", help="Base URL.  [default: that of the running stack]")
 @click.option("--range", "span", default="1h", show_default=True, help="How far back, like 15m, 6h or 2d.")
@@ -30,8 +37,8 @@ from inferwatch.commands.options import settings_of, stack_folder
 @click.option("--strict", is_flag=True, help="Exit with 1 when a panel failed or is empty.")
 @stack_folder
 def command(
-    uids: tuple[str, ...], everything: bool, files: tuple[Path, ...], out: Path, url: str | None, span: str,
-    end: float | None, theme: str, formats: tuple[str, ...], picked: tuple[str, ...], strict: bool,
+    uids: tuple[str, ...], everything: bool, files: tuple[Path, ...], out: Path, recording: Path | None,
+    url: str | None, span: str, end: float | None, theme: str, formats: tuple[str, ...], picked: tuple[str, ...], strict: bool,
     run_dir: Path | None,
 ) -> None:  # fmt: skip
     """
@@ -45,22 +52,21 @@ def command(
     from inferwatch.render.variables import window
     from slo.spec import load
 
-    try:
-        chosen = _chosen(uids, everything, files)
-        now = end if end is not None else time.time()
-        view = window(now - sources.seconds(span), now, load().intervals.scrape_seconds)
-    except sources.SourceError as error:
-        raise click.ClickException(str(error)) from error
-    with Prometheus(url or settings_of(run_dir).url("prometheus")) as prometheus:
+    scrape_seconds = load().intervals.scrape_seconds
+    with contextlib.ExitStack() as stack:
+        try:
+            chosen = _chosen(uids, everything, files)
+            now = end if end is not None else time.time()
+            first, last = now - sources.seconds(span), now
+        except sources.SourceError as error:
+            raise click.ClickException(str(error)) from error
+        if recording is not None:
+            url, first, last = _recorded(recording, settings_of(run_dir), stack)
+        prometheus = stack.enter_context(Prometheus(url or settings_of(run_dir).url("prometheus")))
         drawn = write_pages(
-            chosen,
-            prometheus,
-            view,
-            out,
-            formats=formats or FORMATS,
-            theme=theme,
-            selection=_selection(picked),
-        )
+            chosen, prometheus, window(first, last, scrape_seconds), out,
+            formats=formats or FORMATS, theme=theme, selection=_selection(picked),
+        )  # fmt: skip
     for one in drawn:
         click.echo(
             f"{one.uid}: {one.with_data} panels with data, {len(one.empty)} empty, {len(one.failed)} failed"
@@ -71,6 +77,14 @@ def command(
     click.echo("\n".join(str(path) for one in drawn for path in one.paths))
     if strict and any(one.empty or one.failed for one in drawn):
         raise click.ClickException("some panels are empty or failed")
+
+
+def _recorded(recording: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[str, float, float]:
+    from inferwatch.stack.progress import to_stderr
+    from inferwatch.stack.recorded import prometheus_of
+
+    found = stack.enter_context(prometheus_of(recording, settings, to_stderr()))
+    return found.url, found.first, found.last
 
 
 def _chosen(uids: tuple[str, ...], everything: bool, files: tuple[Path, ...]) -> list[dict[str, object]]:

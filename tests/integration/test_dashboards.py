@@ -124,3 +124,16 @@ def test_all_pages_are_drawn(running: Running, tmp_path: Path) -> None:
     for uid in build_all(spec.load()):
         assert (tmp_path / f"{uid}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (tmp_path / f"{uid}.html").read_text(encoding="utf-8")
+
+
+def test_a_recording_of_a_real_gpu_is_drawn(tmp_path: Path) -> None:
+    """Pages recorded beside a vLLM on an H200: the GPU page has data in every panel but one.
+
+    That one is the time throttled: the chip never was.
+    """
+    recording = Path(__file__).parents[1] / "fixtures" / "node" / "h200-vllm.prom.gz"
+    words = ["render", "inferwatch-gpu-host", "--recording", str(recording), "--out", str(tmp_path)]
+    done = subprocess.run([str(INFERWATCH), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "15 panels with data, 1 empty, 0 failed" in done.stdout
+    assert "not throttled" in (tmp_path / "inferwatch-gpu-host.html").read_text(encoding="utf-8")
