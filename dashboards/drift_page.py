@@ -6,6 +6,7 @@ from dashboards.panels import bad_above, heatmap, matrix, stat, state_timeline, 
 from dashboards.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, dashboard, query
 from slo.duration import format_seconds
 from slo.names import drift
+from slo.names.dashboards import DRIFT_UID
 from slo.signals import Band as LatencyBand
 from slo.spec import Spec
 
@@ -22,7 +23,7 @@ HERE = 10
 def build(spec: Spec) -> Json:
     """The Drift × latency page; the table and its bands come from *spec*."""
     return dashboard(
-        uid=drift.DASHBOARD_UID,
+        uid=DRIFT_UID,
         title="Drift × latency: did what is asked change, and did it get slower?",
         description="Embeddings held against a reference of healthy ones, beside the latency they cause.",
         panels=lay_out([_answer(spec), _table(spec), _drift(spec), _retrieval()]),

@@ -14,7 +14,7 @@ from dashboards import (
 )
 from dashboards.style import Json
 from slo.names import drift, load, node
-from slo.names.dashboards import GPU_UID, LOAD_UID
+from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -28,7 +28,7 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     stack_page.build,
 )
 
-NEEDS = {GPU_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, drift.DASHBOARD_UID: drift.STREAMS}
+NEEDS = {GPU_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, DRIFT_UID: drift.STREAMS}
 """uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings."""
 
 
