@@ -195,7 +195,9 @@ def _write_files(stage: Stage) -> None:
         config.write_text(stage.rules_dir / name, text)
     prometheus = config.prometheus_config(stage.spec, own)
     prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
-    jobs = prometheus["scrape_configs"]
+    # Only the watchers have a node agent, which is added below.
+    jobs = [job for job in prometheus["scrape_configs"] if job["job_name"] != labels.JOB_NODE]
+    prometheus["scrape_configs"] = jobs
     if not stage.engines:
         own_jobs = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
         prometheus["scrape_configs"] = [job for job in jobs if job["job_name"] in own_jobs]

@@ -104,6 +104,8 @@ def _analysis_jobs(places: Places) -> list[dict[str, Any]]:
 
 def _node_jobs(places: Places) -> list[dict[str, Any]]:
     """The node agents; its engine series carry the engine's instance already."""
+    if "exporter-node" in places.addresses:
+        return [{**_own_job(places, labels.JOB_NODE, "exporter-node"), "honor_labels": True}]
     if places.nodes is None:
         return []
     return [

@@ -34,6 +34,7 @@ def stack_services(
         _receiver(settings),
         _exporter_engine(settings),
         _exporter_canary(settings),
+        _exporter_node(settings),
         _alertmanager(settings, binaries["alertmanager"]),
         _prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
         _exporter_analysis(settings),
@@ -112,6 +113,19 @@ def _exporter_canary(settings: Settings) -> Service:
         url=settings.url("exporter-canary"),
         ready_path="/-/ready",
         config_files=(config, settings.spec_path),
+    )
+
+
+def _exporter_node(settings: Settings) -> Service:
+    return Service(
+        name="exporter-node",
+        argv=python(
+            *("exporters", "node", "--listen", f"{HOST}:{settings.port('exporter-node')}"),
+            *("--spec", str(settings.spec_path)),
+        ),
+        url=settings.url("exporter-node"),
+        ready_path="/-/ready",
+        config_files=(settings.spec_path,),
     )
 
 

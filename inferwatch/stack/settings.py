@@ -21,6 +21,7 @@ PORT_OFFSETS: Mapping[str, int] = {
     "receiver": 95,
     "exporter-engine": 101,
     "exporter-canary": 102,
+    "exporter-node": 103,
     "exporter-analysis": 104,
 }
 

@@ -28,6 +28,7 @@ SERVICES = [
     "receiver",
     "exporter-engine",
     "exporter-canary",
+    "exporter-node",
     "alertmanager",
     "prometheus",
     "exporter-analysis",
