@@ -53,6 +53,7 @@ class LiveRun(Collector):
         self._errors: Counter[str] = Counter()
         self._retries = self._tokens = 0
         self._health: dict[int, dict[str, Any]] = {}
+        self._first_due_s: float | None = None
 
     def describe(self) -> list[Metric]:
         """Nothing is known before the run's files are there; registering must not read them."""
@@ -77,6 +78,8 @@ class LiveRun(Collector):
                 self._count(from_mapping(line))
         for path in sorted(self._folder.glob("client-*.jsonl")):
             for sample in self._tails.setdefault(path, _Tail(path)).lines():
+                if self._first_due_s is None:  # the client takes a moment to start; its clock began here
+                    self._first_due_s = sample["at_s"] + sample["wall_offset_s"] - sample["seconds"]
                 self._health[sample["worker"]] = sample
         oldest = time.monotonic() - WINDOW_S
         self._recent = deque(record for record in self._recent if record.end_s >= oldest)
@@ -132,7 +135,11 @@ class LiveRun(Collector):
 
     def _client(self) -> Iterator[Metric]:
         arrival = self._plan.arrival
-        target = level_at(arrival.segments, time.time() - self._began_s) if arrival.kind == "open" else None
+        target = (
+            level_at(arrival.segments, time.time() - (self._first_due_s or self._began_s))
+            if arrival.kind == "open"
+            else None
+        )
         if target is not None:
             yield GaugeMetricFamily(
                 names.TARGET_RATE, "Requests a second that the plan wants now.", value=target

@@ -5,6 +5,7 @@ because Locust's response times are rounded and, for streams, stop at the header
 """
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from loadtests.plan import Endpoint, read_plan
 from loadtests.records import RequestRecord
 
 EXIT_CRASHED = 70
+_PARENT_CHECK_S = 1.0
 
 
 class RequestFailed(Exception):
@@ -58,11 +60,19 @@ class LoadRun:
         events.user_error.add_listener(lambda **_: self._crashed())
         events.quitting.add_listener(lambda **_: self.finish())
         runner = self._environment.runner
+        if not isinstance(runner, WorkerRunner):
+            gevent.spawn(self._watch_parent, os.getppid())
         if isinstance(runner, MasterRunner):
             runner.register_message("load_done", self._worker_done)
             answer_workers(runner)
         elif isinstance(runner, WorkerRunner):
             self._probe = ClockProbe(runner)
+
+    def _watch_parent(self, parent: int) -> None:
+        """Load whose starter is gone would go on with nobody to read it or to stop it: end it."""
+        while os.getppid() == parent:
+            gevent.sleep(_PARENT_CHECK_S)
+        self._environment.runner.quit()
 
     def _spawned(self) -> None:
         """Start the clock, in every process that has users (a master has none)."""

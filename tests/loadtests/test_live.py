@@ -56,6 +56,7 @@ def test_counts_latency_and_client(run: tuple[CollectorRegistry, Path]) -> None:
     assert value("llm_load_output_tokens_total") == 3
     path.write_text(path.read_text(encoding="utf-8") + second[40:] + to_line(_record()), encoding="utf-8")
     health = {"worker": 0, "cpu_ratio": 0.3, "lag_s": [0.001, 0.004], "in_flight": 7, "due_per_s": 4.5}
+    health |= {"at_s": time.monotonic(), "wall_offset_s": time.time() - time.monotonic(), "seconds": 1.0}
     (folder / "client-0.jsonl").write_text(json.dumps(health) + "\n", encoding="utf-8")
 
     good = {"endpoint": "chat", "tenant": "", "lane": "", "outcome": "ok"}

@@ -166,6 +166,31 @@ def test_records_survive_a_killed_client(server: Any, tmp_path: Path) -> None:
     assert {record.outcome for record in kept} == {"ok"}
 
 
+def test_load_ends_when_its_starter_is_gone(server: Any, tmp_path: Path) -> None:
+    """A starter that was killed leaves no load behind that nobody can stop."""
+    plan = _plan(server.url, closed(1, 120)).model_dump_json()
+    code = (
+        "import sys; from pathlib import Path; from loadtests.plan import parse_plan; import json\n"
+        "from loadtests.run import LoadProcess\n"
+        "p = LoadProcess(parse_plan(json.loads(sys.argv[1])), Path(sys.argv[2])); print(p.pid, flush=True); p.wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, plan, str(tmp_path / "r")], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as starter:
+        assert starter.stdout is not None
+        client = int(starter.stdout.readline())
+        _wait_for(lambda: len(server.seen) > 3)
+        starter.kill()
+    _wait_for(lambda: not _alive(client))
+
+    assert [record.outcome for record in read_records(tmp_path / "r")].count("ok") >= 3
+
+
+def _alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+
+
 def test_several_processes_share_the_plan(server: Any, tmp_path: Path) -> None:
     """Two workers send disjoint halves, merged in the result, with their clocks compared."""
     plan = _plan(server.url, open_loop(40, 1, "constant"), processes=2)
