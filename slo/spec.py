@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from slo.analysis import Analysis
 from slo.base import Strict, repeated
 from slo.delivery import Gate, GateTest, Intervals, Load, Route
+from slo.environments import Environment, laid_over
 from slo.node import Node
 from slo.objectives import Budget, Service
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
@@ -45,6 +46,9 @@ class Spec(Strict):
     scaling: Scaling
     analysis: Analysis
     routes: tuple[Route, ...]
+    environments: tuple[Environment, ...] = Field(min_length=1)
+    # Set by load(): the environment whose changes are in this spec.
+    environment: str = ""
 
     @model_validator(mode="after")
     def _ids_and_routes(self) -> "Spec":
@@ -53,12 +57,40 @@ class Spec(Strict):
             ("signals", [s.id for s in self.signals]),
             ("gates", [g.id for g in self.gates]),
             ("routes", [r.severity for r in self.routes]),
+            ("environments", [e.id for e in self.environments]),
         ):
             if twice := repeated(list(ids)):
                 raise ValueError(f"{what}: {twice[0]!r} stands twice; ids are unique, rename or remove one")
         if missing := {"page", "ticket", "warning"} - {r.severity for r in self.routes}:
             raise ValueError(f"routes: no route for severity {', '.join(sorted(missing))}; add one each")
         return self
+
+    @model_validator(mode="after")
+    def _environment_holds(self) -> "Spec":
+        if self.retention_days < self.budget.period_days:
+            raise ValueError(
+                f"{self.environment or 'the first environment'} keeps {self.retention_days} days and the budget's "
+                f"period is {self.budget.period_days}; keep more, or change budget.period_days there"
+            )
+        times, states = self.intervals, self.states
+        once = times.scrape_seconds + times.evaluation_seconds + times.page_group_wait_seconds
+        down = once + times.scrape_timeout_seconds + max(states.down.for_, 0)
+        hung = once + states.hung.window + states.hung.for_
+        for what, seconds in (("an engine that is down", down), ("a hang", hung)):
+            if seconds > times.notification_promise_seconds:
+                raise ValueError(
+                    f"intervals.notification_promise_seconds {times.notification_promise_seconds}: {what} can take "
+                    f"{seconds:g} s to be notified; promise more, or shorten intervals"
+                )
+        return self
+
+    @property
+    def retention_days(self) -> int:
+        """How long samples are kept in the environment in force."""
+        return self._in_force().retention_days
+
+    def _in_force(self) -> Environment:
+        return next((e for e in self.environments if e.id == self.environment), self.environments[0])
 
     def signal(self, signal_id: str) -> Signal:
         """Return the early signal of that id.
@@ -95,20 +127,31 @@ def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
 
 
-def load(path: Path = DEFAULT_PATH) -> Spec:
-    """Read and validate a spec file.
+def load(path: Path = DEFAULT_PATH, environment: str | None = None) -> Spec:
+    """Read and validate a spec file, as it is in *environment* (its first, when left out).
 
     Raises SpecError naming *path*, the key path, the value and what to do.
     """
+    return parse(_read(path, environment), source=str(path))
+
+
+def text(path: Path = DEFAULT_PATH, environment: str | None = None) -> str:
+    """Return the file as it is in *environment*, as YAML for a machine; comments are lost. Raises SpecError."""
+    return yaml.safe_dump(_read(path, environment), sort_keys=False, width=110)
+
+
+def _read(path: Path, environment: str | None) -> object:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
+        return laid_over(raw, environment)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
     except yaml.YAMLError as error:
         raise SpecError(f"{path}: not valid YAML: {error}") from error
-    return parse(raw, source=str(path))
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from None
 
 
 def parse(raw: object, source: str = "slo.yaml") -> Spec:

@@ -28,9 +28,7 @@ PLACES = config.Places(
 
 def prometheus_config(spec: Spec) -> dict[str, Any]:
     """Prometheus' configuration in docker compose; it keeps samples as long as slo.yaml says."""
-    from inferwatch.stack.services import retention_days
-
-    kept = {"storage": {"tsdb": {"retention": {"time": f"{retention_days(spec):g}d"}}}}
+    kept = {"storage": {"tsdb": {"retention": {"time": f"{spec.retention_days}d"}}}}
     return config.prometheus_config_at(spec, PLACES) | kept
 
 

@@ -33,6 +33,14 @@ MIXED_BUCKETS = "MixedBuckets"
 LATENCY_OFF_SCALE = "LatencyOffScale"
 PROBES_FAILING = "ProbesFailing"
 
+# Embeddings, and latency with them.
+JOINT_CRITICAL = "LatencyAndDriftCritical"
+JOINT_WARN = "LatencyOrDriftWarning"
+MODEL_SWAPPED = "EmbeddingModelSwapped"
+DRIFT_UNKNOWN = "EmbeddingDriftUnknown"
+VECTORS_REJECTED = "EmbeddingVectorsRejected"
+RETRIEVAL_POOR = "RetrievalPoor"
+
 # The stack itself.
 EXPORTER_DOWN = "ExporterDown"
 SCRAPES_FAILING = "ScrapesFailing"

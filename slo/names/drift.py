@@ -2,8 +2,6 @@
 
 from typing import Final
 
-JOB: Final = "llm-drift"
-
 # Labels. A stream is one model, version and tenant; the service is set by service discovery.
 LABEL_VERSION: Final = "version"
 LABEL_TENANT: Final = "tenant"
@@ -63,7 +61,12 @@ LATENCY: Final = "inferwatch:joint_latency:seconds"
 """P95 of sli and model; no sample under min_requests."""
 BASELINE: Final = "inferwatch:joint_baseline:seconds"
 """With baseline="day_before|trailing_hour|objective": what LATENCY is held against."""
+BAD: Final = "inferwatch:joint_bad:bool"
+"""1 while the level of the evaluation before was warn or critical."""
 FROZEN: Final = "inferwatch:joint_baseline_frozen:bool"
+"""1 while the baseline stands still: BAD, but not for longer than joint.max_freeze."""
+NORMAL: Final = "inferwatch:joint_latency_normal:seconds"
+"""LATENCY while the baseline is not frozen: what baselines are made of."""
 RISE: Final = "inferwatch:joint_latency:ratio"
 """LATENCY over BASELINE: 1.2 is 20 % slower."""
 BAND: Final = "inferwatch:joint_band:index"
@@ -76,13 +79,3 @@ BASELINE_DAY: Final = "day_before"
 BASELINE_HOUR: Final = "trailing_hour"
 BASELINE_OBJECTIVE: Final = "objective"
 SLI_RETRIEVAL: Final = "retrieval"
-
-# Alerts.
-JOINT_CRITICAL: Final = "LatencyAndDriftCritical"
-JOINT_WARN: Final = "LatencyOrDriftWarning"
-MODEL_SWAPPED: Final = "EmbeddingModelSwapped"
-DRIFT_UNKNOWN: Final = "EmbeddingDriftUnknown"
-VECTORS_REJECTED: Final = "EmbeddingVectorsRejected"
-RETRIEVAL_POOR: Final = "RetrievalPoor"
-
-DASHBOARD_UID: Final = "inferwatch-drift"

@@ -22,6 +22,8 @@ JOB_LOAD = "llm-load"
 """The live series of a load run, while it goes on."""
 JOB_DIRECT = "vllm-direct"
 """vLLM scraped without our exporter; alerts/rules/direct-vllm.yaml maps it onto llm_*."""
+JOB_DRIFT = "llm-drift"
+"""The drift exporter; its target carries the service whose embeddings it sees."""
 JOB_PROMETHEUS = "prometheus"
 JOB_ALERTMANAGER = "alertmanager"
 
