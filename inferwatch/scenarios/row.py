@@ -11,8 +11,8 @@ from inferwatch.loop.notices import Notice
 if TYPE_CHECKING:
     from inferwatch.scenarios.stage import Stage
 
-RECOVERY_SECONDS = 420.0
-"""Longest short burn window and signal window (5 m), and two minutes for evaluation, `for` and delivery."""
+RECOVERY_SECONDS = 480.0
+"""Longest short burn window and signal window (5 m), and three minutes for evaluation and a group's interval."""
 
 StageName = Literal["fleet", "watchers", "sentinel"]
 

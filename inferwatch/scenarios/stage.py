@@ -12,7 +12,7 @@ import yaml
 
 from inferwatch.loop import notices
 from inferwatch.loop.notices import Notice
-from inferwatch.scenarios.row import Row
+from inferwatch.scenarios.row import Row, StageName
 from inferwatch.stack import config, processes, state
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
@@ -44,7 +44,7 @@ class Stage:
         ready_at: Unix seconds from which faults may begin.
     """
 
-    name: str
+    name: StageName
     settings: Settings
     spec: Spec
     rows: Sequence[Row]

@@ -24,7 +24,6 @@ PORTS_A_STAGE = 300
 FIRST_EXTRA_PORT = 110
 SECOND_ALERTMANAGER = "alertmanager-2"
 SECOND_RECEIVER = "receiver-2"
-NODE_AGENT = "exporter-node"
 PEER_TIMEOUT_SECONDS = 15
 """Alertmanager's own default: the second of a cluster notifies so much later than the first."""
 
@@ -33,10 +32,25 @@ WATCHED = Row("watched", Nothing(None), stage="watchers", requests_per_second=2.
 
 STARTED: Mapping[StageName, tuple[str, ...]] = {
     "fleet": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
-    "watchers": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
+    "watchers": (
+        "receiver",
+        "exporter-engine",
+        "exporter-canary",
+        "exporter-node",
+        "alertmanager",
+        "prometheus",
+    ),
     "sentinel": ("receiver", "alertmanager", "prometheus"),
 }
 """Services of a stack that each stage has; engines, and what only the watchers have, come on top."""
+
+_OF_ITSELF = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
+_OF_ENGINES = (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_CANARY, labels.JOB_ENGINE_EXPORTER)
+SCRAPED: Mapping[StageName, tuple[str, ...]] = {
+    "fleet": _OF_ENGINES,
+    "watchers": (*_OF_ENGINES, labels.JOB_NODE),
+    "sentinel": _OF_ITSELF,
+}
 
 
 def settings_of(settings: Settings, name: StageName) -> Settings:
@@ -146,12 +160,12 @@ def _clustered(service: Service, own: Settings) -> Service:
 
 def _extra(own: Settings, what: str) -> int:
     """Port of what only the watchers have, counted from the end of the stage's range."""
-    names = ("gossip", "gossip-2", SECOND_ALERTMANAGER, SECOND_RECEIVER, NODE_AGENT)
+    names = ("gossip", "gossip-2", SECOND_ALERTMANAGER, SECOND_RECEIVER)
     return own.base_port + PORTS_A_STAGE - 1 - names.index(what)
 
 
 def _second_ones(own: Settings, alertmanager: Path) -> list[Service]:
-    """A second Alertmanager, a second way of notification, and the node agent."""
+    """A second Alertmanager and a second way of notification."""
     peer, second = _extra(own, SECOND_ALERTMANAGER), _extra(own, SECOND_RECEIVER)
     return [
         Service(
@@ -178,12 +192,6 @@ def _second_ones(own: Settings, alertmanager: Path) -> list[Service]:
             url=f"http://{HOST}:{second}",
             ready_path="/-/healthy",
         ),
-        Service(
-            name=NODE_AGENT,
-            argv=services.python("exporters", "node", "--listen", f"{HOST}:{_extra(own, NODE_AGENT)}"),
-            url=f"http://{HOST}:{_extra(own, NODE_AGENT)}",
-            ready_path="/-/ready",
-        ),
     ]
 
 
@@ -195,12 +203,8 @@ def _write_files(stage: Stage) -> None:
         config.write_text(stage.rules_dir / name, text)
     prometheus = config.prometheus_config(stage.spec, own)
     prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
-    # Only the watchers have a node agent, which is added below.
-    jobs = [job for job in prometheus["scrape_configs"] if job["job_name"] != labels.JOB_NODE]
-    prometheus["scrape_configs"] = jobs
-    if not stage.engines:
-        own_jobs = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
-        prometheus["scrape_configs"] = [job for job in jobs if job["job_name"] in own_jobs]
+    scraped = SCRAPED[stage.name]
+    prometheus["scrape_configs"] = [job for job in prometheus["scrape_configs"] if job["job_name"] in scraped]
     if stage.name == "watchers":
         _widen(prometheus, own)
         config.write_text(own.alertmanager_config, _two_ways(stage.spec, own))
@@ -208,16 +212,12 @@ def _write_files(stage: Stage) -> None:
 
 
 def _widen(prometheus: dict[str, Any], own: Settings) -> None:
-    """Send alerts to both Alertmanagers, scrape the second one and the node agent."""
+    """Send alerts to both Alertmanagers and scrape the second one."""
     peer = f"{HOST}:{_extra(own, SECOND_ALERTMANAGER)}"
     prometheus["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"].append(peer)
     jobs = prometheus["scrape_configs"]
     job = next(entry for entry in jobs if entry["job_name"] == labels.JOB_ALERTMANAGER)
     job["static_configs"][0]["targets"].append(peer)
-    target = f"{HOST}:{_extra(own, NODE_AGENT)}"
-    jobs.append(
-        {"job_name": labels.JOB_NODE, "honor_labels": True, "static_configs": [{"targets": [target]}]}
-    )
 
 
 def _two_ways(spec: Spec, own: Settings) -> str:
