@@ -61,15 +61,16 @@ class ClientTruth:
 
 @dataclass(frozen=True)
 class Count:
-    """One compared count."""
+    """One compared count; *slack* is what canary requests that were given up may have added on the server."""
 
     what: str
     client: float
     server: float
+    slack: float = 0.0
 
     @property
     def matches(self) -> bool:
-        return self.client == self.server
+        return self.client <= self.server <= self.client + self.slack
 
 
 def delta(before: Snapshot, after: Snapshot, name: str) -> float:
@@ -93,32 +94,25 @@ class Point:
 
 def counts(before: Point, after: Point, truth: ClientTruth) -> list[Count]:
     """
-    Compare requests and tokens, the canary's own left out; all must match in a phase with no abort or fault.
+    Compare requests and tokens, the canary's own left out; exact in a phase with no abort, hang or kill.
 
-    Raises ValueError when a canary request failed in between: what the engine counted of it is not known.
+    A canary request that timed out is an abort: the engine may have counted it whole, in part or not at all.
     """
     asked = delta(before.canary, after.canary, canary.REQUESTS)
     ok = after.canary.total(canary.REQUESTS, result="ok") - before.canary.total(canary.REQUESTS, result="ok")
-    if asked != ok:
-        raise ValueError(
-            f"{asked - ok:.0f} canary requests failed between the points: nothing exact can be said"
-        )
-
-    def grown(name: str, canary_own: float) -> float:
-        return delta(before.engine, after.engine, name) - canary_own
-
-    canary_prompt = delta(before.canary, after.canary, canary.PROMPT_TOKENS)
-    canary_generated = delta(before.canary, after.canary, canary.GENERATION_TOKENS)
+    prompt = delta(before.canary, after.canary, canary.PROMPT_TOKENS)
+    generated = delta(before.canary, after.canary, canary.GENERATION_TOKENS)
+    given_up = asked - ok
+    prompt_each = prompt / ok if ok else 0.0
     first_tokens = f"{engine.TIME_TO_FIRST_TOKEN_SECONDS}_count"
     return [
-        Count("requests finished", truth.finished, grown(engine.REQUESTS_TOTAL, ok)),
-        Count("first tokens", len(truth.ttft_seconds), grown(first_tokens, ok)),
-        Count("prompt tokens", truth.prompt_tokens, grown(engine.PROMPT_TOKENS_TOTAL, canary_prompt)),
-        Count(
-            "generation tokens",
-            truth.generation_tokens,
-            grown(engine.GENERATION_TOKENS_TOTAL, canary_generated),
-        ),
+        Count(what, client, delta(before.engine, after.engine, name) - own, given_up * each)
+        for what, client, name, own, each in (
+            ("requests finished", truth.finished, engine.REQUESTS_TOTAL, ok, 1.0),
+            ("first tokens", len(truth.ttft_seconds), first_tokens, ok, 1.0),
+            ("prompt tokens", truth.prompt_tokens, engine.PROMPT_TOKENS_TOTAL, prompt, prompt_each),
+            ("generation tokens", truth.generation_tokens, engine.GENERATION_TOKENS_TOTAL, generated, 1.0),
+        )
     ]
 
 

@@ -1,5 +1,6 @@
 """The loop's load plans and what their records say: requests and tokens as the client counted them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from inferwatch.loop.compare import ClientTruth
@@ -37,21 +38,21 @@ def rate(per_second: float, seconds: float) -> Arrival:
     return open_loop(per_second, seconds)
 
 
-def finished(result: LoadResult) -> list[RequestRecord]:
-    """Records of requests that were answered whole."""
-    return [record for record in result.records if record.outcome == "ok"]
+def finished(records: Sequence[RequestRecord]) -> list[RequestRecord]:
+    """Those that were answered whole."""
+    return [record for record in records if record.outcome == "ok"]
 
 
-def truth(result: LoadResult) -> ClientTruth:
+def truth(all_records: Sequence[RequestRecord]) -> ClientTruth:
     """
     The client's ledger of a run in which nothing was aborted, hung or killed.
 
     Raises ValueError when a request failed or lacks the server's usage: nothing exact can be said then.
     """
-    records = finished(result)
-    if other := [r for r in result.records if r.outcome != "ok"]:
+    records = finished(all_records)
+    if other := [r for r in all_records if r.outcome != "ok"]:
         raise ValueError(
-            f"{len(other)} of {len(result.records)} requests: {other[0].outcome} {other[0].error_name}"
+            f"{len(other)} of {len(all_records)} requests: {other[0].outcome} {other[0].error_name}"
         )
     if any(r.prompt_tokens is None or r.output_tokens is None for r in records):
         raise ValueError("an answer came without the server's usage")

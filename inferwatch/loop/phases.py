@@ -1,12 +1,13 @@
 """The loop's phases in order: bad deploy, kill, restart, light load, overload, aborts, hang idle, hang under load."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from inferwatch.loop import load, notices
 from inferwatch.loop.bench import Bench, Phase
 from inferwatch.loop.compare import ClientTruth, Point, counts, quantile_pairs
-from loadtests.run import LoadResult
+from loadtests.records import RequestRecord
 from slo.names import alerts, engine
 
 # A deploy that turns every request away: each is answered 503, as the engine itself decides.
@@ -30,7 +31,7 @@ def errors_100pct(bench: Bench) -> None:
     if fault is None:
         bench.found.fail("errors_100pct: no request failed, the fault did not happen")
         return
-    if answered := load.finished(result):
+    if answered := load.finished(result.records):
         bench.found.fail(f"errors_100pct: {len(answered)} requests were answered, so not all failed")
     bench.await_page("errors_100pct", (alerts.REQUESTS_FAILING,), fault, promised=True)
 
@@ -48,30 +49,38 @@ def light(bench: Bench) -> None:
     """Two clients: the promises hold and the ledgers agree to the token."""
     before = bench.snapshot()
     result = bench.load("light", load.clients(bench.plan.light_clients, bench.plan.light_seconds)).wait()
-    _compare(bench, "light", before, result)
+    _compare(bench, "light", before, result.records)
 
 
 def overload(bench: Bench) -> None:
     """64 clients on 8 slots: the queue's signal and the latency page are delivered."""
     before = bench.snapshot()
     since = time.time()
-    run = bench.load("overload", load.clients(bench.plan.overload_clients, bench.plan.overload_seconds))
-    result = run.wait()
-    for name in bench.plan.overload_alerts:
-        wait = max(0.0, since + bench.plan.overload_seconds + bench.plan.overload_wait_seconds - time.time())
-        notice = notices.wait_for_any(bench.settings.notifications_file, (name,), "firing", since, wait)
+    plan, delivered = bench.plan, bench.settings.notifications_file
+    records: list[RequestRecord] = []
+    for stretch in range(1 + plan.overload_most_stretches):
+        seconds = plan.overload_stretch_seconds if stretch else plan.overload_seconds
+        # Each stretch is answered to its end, so that every request has a whole record.
+        run = bench.load(f"overload-{stretch}", load.clients(plan.overload_clients, seconds))
+        records += run.wait().records
+        if all(notices.first(delivered, (name,), "firing", since) for name in plan.overload_alerts):
+            break
+    last_call = time.time() + plan.overload_wait_seconds
+    for name in plan.overload_alerts:
+        wait = max(0.0, last_call - time.time())
+        notice = notices.wait_for_any(delivered, (name,), "firing", since, wait)
         if notice is None:
             bench.found.fail(f"overload: {name} was not delivered")
         else:
             bench.reporter.say(f"overload: {name} delivered after {notice.received_at - since:.0f} s")
-    _compare(bench, "overload", before, result)
+    _compare(bench, "overload", before, records)
 
 
-def _compare(bench: Bench, phase: str, before: Point, result: LoadResult) -> None:
+def _compare(bench: Bench, phase: str, before: Point, records: Sequence[RequestRecord]) -> None:
     time.sleep(bench.plan.quiet_seconds)
     after = bench.snapshot()
     try:
-        truth = load.truth(result)
+        truth = load.truth(records)
         compared = counts(before, after, truth)
         pairs = [
             pair
@@ -85,12 +94,15 @@ def _compare(bench: Bench, phase: str, before: Point, result: LoadResult) -> Non
         bench.found.counts_match = bench.found.quantiles_within_bucket = False
         bench.found.fail(f"{phase}: {error}")
         return
-    bench.found.counts[phase] = {c.what: [c.client, c.server] for c in compared}
+    bench.found.counts[phase] = {c.what: [c.client, c.server, c.slack] for c in compared}
     bench.found.quantiles[phase] = [asdict(pair) for pair in pairs]
     for count in compared:
         if not count.matches:
             bench.found.counts_match = False
-            bench.found.fail(f"{phase}: {count.what}: client {count.client:.0f}, server {count.server:.0f}")
+            bench.found.fail(
+                f"{phase}: {count.what}: client {count.client:.0f}, server {count.server:.0f}, "
+                f"of which {count.slack:.0f} may be canary requests that were given up"
+            )
     for pair in pairs:
         if not pair.within_one_bucket:
             bench.found.quantiles_within_bucket = False
@@ -115,18 +127,14 @@ def aborts(bench: Bench) -> None:
     cut = [r for r in result.records if r.outcome == "aborted"]
     if not cut:
         bench.found.fail("aborts: no request was aborted, the fault did not happen")
-    whole = load.finished(result)
+    whole = load.finished(result.records)
     own = ClientTruth(len(whole), 0, sum(r.output_tokens or 0 for r in whole), (), ())
     at_most_tokens = own.generation_tokens + sum(r.asked_output_tokens or 0 for r in cut)
-    try:
-        compared = counts(before, after, own)
-    except ValueError as error:
-        bench.found.fail(f"aborts: {error}")
-        return
-    server = {c.what: c.server for c in compared}
+    compared = {c.what: c for c in counts(before, after, own)}
+    server = {what: count.server for what, count in compared.items()}
     bounds = {
-        "requests finished": (len(whole), len(whole) + len(cut)),
-        "generation tokens": (own.generation_tokens, at_most_tokens),
+        "requests finished": (len(whole), len(whole) + len(cut) + compared["requests finished"].slack),
+        "generation tokens": (own.generation_tokens, at_most_tokens + compared["generation tokens"].slack),
     }
     for what, (least, most) in bounds.items():
         bench.found.counts.setdefault("aborts", {})[what] = [least, server[what], most]
@@ -158,7 +166,7 @@ def hang_under_load(bench: Bench) -> None:
     bench.await_page("hang_under_load", (alerts.ENGINE_HUNG,), fault, promised=True)
     bench.engine.resume()
     result = run.stop()
-    if not load.finished(result):
+    if not load.finished(result.records):
         bench.found.fail("hang_under_load: no request was answered before the hang, so there was no load")
 
 

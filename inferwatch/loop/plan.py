@@ -13,21 +13,25 @@ class LoopPlan:
     Attributes:
         history_requests_per_second: the healthy traffic that the backfilled past is said to have had.
         light, overload, abort: clients in a closed loop and how long they go on.
-            With 4 requests/s of history, 200 s of overload pass the 1 h window's 14.4 % at 12 requests/s or
-            more, and stay under the 6 h window's 6 % up to 27 requests/s: the page comes and can resolve.
+            With 3 requests/s of history an engine that serves 5 to 27 requests/s in overload passes the
+            1 h window's 14.4 % in time and stays under the 6 h window's 6 %: the page comes and can resolve.
+        overload_seconds: the first stretch, over half of the waiting signal's window; another stretch follows
+            while an alert has not come, up to `overload_most_stretches`.
         overload_alerts: must be delivered because of the overload, and resolve after it.
         slow_alerts: judged on 30 m and longer, so they outlast the loop; told, not waited for.
         page_wait_seconds: how long a page is waited for before the phase fails (the promise is shorter).
         resolve_wait_seconds: the longest short burn window, and what delivery takes.
     """
 
-    history_requests_per_second: float = 4.0
+    history_requests_per_second: float = 3.0
     errors_per_second: float = 5.0
     errors_seconds: float = 90.0
     light_clients: int = 2
     light_seconds: float = 30.0
     overload_clients: int = 64
-    overload_seconds: float = 200.0
+    overload_seconds: float = 155.0
+    overload_stretch_seconds: float = 40.0
+    overload_most_stretches: int = 6
     abort_clients: int = 4
     abort_seconds: float = 15.0
     abort_share: float = 0.4
@@ -35,7 +39,7 @@ class LoopPlan:
     hang_after_seconds: float = 8.0
     quiet_seconds: float = 3.0
     page_wait_seconds: float = 120.0
-    overload_wait_seconds: float = 150.0
+    overload_wait_seconds: float = 60.0
     resolve_wait_seconds: float = 600.0
     overload_alerts: tuple[str, ...] = (alerts.WAITING_REQUESTS_HIGH, alerts.LATENCY_BURN_FAST)
     slow_alerts: tuple[str, ...] = (

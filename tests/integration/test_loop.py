@@ -60,10 +60,15 @@ def test_pages_come_within_the_promise(result: dict[str, Any]) -> None:
 
 
 def test_phases_compared_what_the_client_saw(result: dict[str, Any]) -> None:
-    """Light load and overload were compared count by count, over enough requests to mean something."""
+    """
+    Light load and overload were compared count by count, over enough requests to mean something.
+
+    Light load is exact; in overload a canary request may have been given up, and only that is allowed for.
+    """
+    assert all(slack == 0 for _, _, slack in result["counts"]["light"].values())
     for phase, at_least in (("light", 50), ("overload", 500)):
         counts = result["counts"][phase]
         assert set(counts) == {"requests finished", "first tokens", "prompt tokens", "generation tokens"}
-        assert all(client == server for client, server in counts.values())
+        assert all(client <= server <= client + slack for client, server, slack in counts.values())
         assert counts["requests finished"][0] >= at_least
     assert len(result["quantiles"]["overload"]) == 6
