@@ -10,6 +10,9 @@ ALLOWED: Mapping[tuple[str, str], str] = {
     ("exporter-node", "mount /proc"): "that is where processes and pressure are read, read-only",
     ("exporter-node", "mount /sys"): "that is where cgroups and PCIe links are read, read-only",
     ("exporter-node", "devices"): "NVML needs the driver; capability `utility`, which cannot compute",
+    ("exporter-node-host", "pid"): "it tells how busy an engine's threads are",
+    ("exporter-node-host", "mount /proc"): "that is where processes and pressure are read, read-only",
+    ("exporter-node-host", "mount /sys"): "that is where cgroups are read, read-only",
     ("engine-gpu", "devices"): "the engine computes on the GPU",
     ("engine-gpu", "tmpfs exec"): "Triton compiles kernels there and loads them",
 }
