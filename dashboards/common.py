@@ -91,7 +91,7 @@ def annotations() -> list[Json]:
         annotation(
             "Model swaps",
             f"count by (instance, model) ({up}) unless count by (instance, model) ({up} offset 1m)"
-            f" and on (instance) count by (instance) ({up} offset 2m)",
+            f" and on (instance) count by (instance) ({up} offset 1m)",
             PURPLE,
             "Another model is served",
             "{{instance}} serves {{model}}",

@@ -10,6 +10,7 @@ from inferwatch.render.variables import VariableError, Window, fill_in
 
 Json = Mapping[str, Any]
 AT_ONCE = 4
+MOST_MARKS = 40
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,21 @@ def _ask(target: Json, prometheus: Prometheus, values: Mapping[str, str], view: 
         return Answer(**about, error=str(error))
 
 
-def events(
-    dashboard: Json, prometheus: Prometheus, values: Mapping[str, str], view: Window, at_most: int = 12
-) -> list[Event]:
-    """Where each annotation's query begins to have samples; an annotation with more than *at_most* is left out.
+def events(dashboard: Json, prometheus: Prometheus, values: Mapping[str, str], view: Window) -> list[Event]:
+    """Where each annotation's query begins to have samples; those too near to be told apart are one.
 
     Raises PromError when Prometheus cannot be asked.
     """
+    apart = (view.end - view.start) / MOST_MARKS
     found: list[Event] = []
     for one in dashboard["annotations"]["list"]:
         expr = fill_in(one["expr"], values, view)
         series = prometheus.query_range(expr, start=view.start, end=view.end, step_seconds=view.step_seconds)
-        begins = sorted({t for s in series for t in _begins(s, view.step_seconds)})
-        if len(begins) <= at_most:
-            found += [Event(t, one["name"], one["iconColor"]) for t in begins]
+        last = float("-inf")
+        for at in sorted({t for s in series for t in _begins(s, view.step_seconds)}):
+            if at - last >= apart:
+                found.append(Event(at, one["name"], one["iconColor"]))
+                last = at
     return sorted(found, key=lambda event: event.at)
 
 
