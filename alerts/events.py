@@ -44,8 +44,8 @@ def slo_matcher(scope: Scope, slo: Slo) -> str:
 def event_records(scope: Scope) -> tuple[Record, ...]:
     """Return request, failure and per-SLO event rates, in the order in which they build on each other."""
     rules = [
-        Record(records.INSTANCE_REQUESTS, _instance_requests(scope), scope.labels),
         Record(records.INSTANCE_FAILURES, _instance_failures(scope), scope.labels),
+        Record(records.INSTANCE_REQUESTS, _instance_requests(scope), scope.labels),
         Record(records.REQUESTS, _by_model(scope, records.INSTANCE_REQUESTS), scope.labels),
         Record(records.FAILURES, _by_model(scope, records.INSTANCE_FAILURES), scope.labels),
         Record(records.CANARY_REQUESTS, _canary(scope, _canary_successes(scope)), scope.labels),
@@ -90,14 +90,21 @@ def _handlers(scope: Scope) -> str:
 
 
 def _instance_requests(scope: Scope) -> str:
-    """Where there are no HTTP counts (old engines), finished requests and rejections stand for them."""
+    """Where there are no HTTP counts (old engines), finished requests and rejections stand for them.
+
+    Never less than what failed: a failure that the engine has counted may not be answered yet.
+    """
     known = scope.recorded(records.INSTANCE_MODEL)
     finished, rejected = scope.raw(engine.REQUESTS_TOTAL), scope.raw(engine.ADMISSION_REJECTIONS_TOTAL)
     return promql(f"""
-        {known} * on (instance) group_left () (
+        {known} * on (instance) group_left () max by (instance) (
+        label_replace(
         {_http(scope, ANSWERED)}
         or
         sum by (instance) (rate({finished}{scope.base}) or rate({rejected}{scope.base}))
+        , "seen_by", "server", "", "")
+        or
+        label_replace(max by (instance) ({scope.recorded(records.INSTANCE_FAILURES)}), "seen_by", "failures", "", "")
         )
         or on (instance) {known} * 0
     """)
