@@ -2,6 +2,7 @@
 
 from alerts.burn_alerts import budget_alerts, burn_alerts
 from alerts.doubts import doubt_alerts, doubt_records
+from alerts.drift import drift_groups
 from alerts.events import event_records
 from alerts.instances import instance_records
 from alerts.node import node_groups
@@ -75,7 +76,8 @@ def stack_groups(spec: Spec) -> tuple[Group, ...]:
 
 def all_groups(spec: Spec) -> tuple[Group, ...]:
     """Return every group of every service, of the nodes and of the stack."""
-    services = (group for service in spec.services for group in service_groups(Scope(spec, service)))
+    scopes = [Scope(spec, service) for service in spec.services]
+    services = (group for scope in scopes for group in (*service_groups(scope), *drift_groups(scope)))
     return (*services, *node_groups(spec), *stack_groups(spec))
 
 

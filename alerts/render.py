@@ -4,6 +4,7 @@ from pathlib import Path
 
 from alerts.alertmanager.config import render as alertmanager_config
 from alerts.direct import direct_groups
+from alerts.drift import drift_groups
 from alerts.listing import alert_list
 from alerts.node import node_groups
 from alerts.registry import service_groups, stack_groups
@@ -23,13 +24,21 @@ def files(spec: Spec) -> dict[str, str]:
         for service in spec.services
         for group in service_groups(Scope(spec, service))
     }
-    return services | {
-        f"{RULES}/node.yaml": rule_file(node_groups(spec)),
-        f"{RULES}/stack.yaml": rule_file(stack_groups(spec)),
-        f"{RULES}/direct-vllm.yaml": rule_file(direct_groups(spec)),
-        "alerts/alertmanager/alertmanager.yml": alertmanager_config(spec),
-        "docs/alerts.md": alert_list(spec),
+    drift = {
+        f"{RULES}/drift-{service.id}.yaml": rule_file(drift_groups(Scope(spec, service)))
+        for service in spec.services
     }
+    return (
+        services
+        | drift
+        | {
+            f"{RULES}/node.yaml": rule_file(node_groups(spec)),
+            f"{RULES}/stack.yaml": rule_file(stack_groups(spec)),
+            f"{RULES}/direct-vllm.yaml": rule_file(direct_groups(spec)),
+            "alerts/alertmanager/alertmanager.yml": alertmanager_config(spec),
+            "docs/alerts.md": alert_list(spec),
+        }
+    )
 
 
 def write(check: bool, root: Path = ROOT, spec: Spec | None = None) -> list[str]:

@@ -7,7 +7,7 @@ from slo.names import alerts, labels
 from slo.spec import Spec
 
 STACK = {labels.SERVICE: "inferwatch"}
-EXPORTER_JOBS = (labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_CANARY)
+EXPORTER_JOBS = (labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_CANARY, labels.JOB_DRIFT)
 
 INGESTION_COUNTERS = {
     "out-of-order samples": "prometheus_target_scrapes_sample_out_of_order_total",

@@ -5,11 +5,12 @@ from typing import Literal
 from slo.names import dashboards, engine
 from slo.spec import Spec
 
-Page = Literal["slo", "engine", "stack"]
+Page = Literal["slo", "engine", "stack", "drift"]
 _UIDS: dict[Page, str] = {
     "slo": dashboards.SLO_UID,
     "engine": dashboards.ENGINE_UID,
     "stack": dashboards.STACK_UID,
+    "drift": dashboards.DRIFT_UID,
 }
 
 WHO = "{{ $labels.service }} / {{ $labels.model }}"

@@ -111,6 +111,17 @@ INHIBITIONS = (
         (alerts.GPU_XID_HARDWARE,), (alerts.GPU_XID_APPLICATION, alerts.GPU_ECC_UNCORRECTED), ("uuid",)
     ),
     Inhibition((alerts.TENANT_OUT_OF_MEMORY,), (alerts.TENANT_MEMORY_PRESSURE,), ("tenant", "node")),
+    Inhibition(
+        (alerts.JOINT_CRITICAL,),
+        (alerts.JOINT_WARN, alerts.RETRIEVAL_POOR, alerts.LATENCY_BURN_FAST, alerts.LATENCY_BURN_SLOW),
+        (labels.SERVICE,),
+    ),
+    Inhibition(
+        (alerts.SERVICE_DOWN, alerts.SERVICE_VANISHED),
+        (alerts.JOINT_CRITICAL, alerts.JOINT_WARN),
+        (labels.SERVICE,),
+    ),
+    Inhibition((alerts.MODEL_SWAPPED,), (alerts.DRIFT_UNKNOWN,), (labels.SERVICE,)),
     Inhibition((alerts.EXPORTER_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
     Inhibition((alerts.ALERTMANAGER_DOWN,), (alerts.SCRAPES_FAILING,), (labels.INSTANCE,)),
 )
