@@ -1,16 +1,18 @@
 """Samples and points -> SVG charts, dark and light, with the shapes that dashboards are drawn with."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inferwatch.render import ticks
-from inferwatch.render.canvas import Canvas, Line, Point, Rect, Text
+from inferwatch.render.canvas import Canvas, Line, Point, Rect, Text, text_width
 from inferwatch.render.svg import svg
 from inferwatch.render.theme import SERIES
 
 _WIDTH, _HEIGHT = 560.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 34.0, 44.0
 _MOST_STEPS = 400
+_LOG_FROM = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +27,53 @@ class Mark:
     hollow: bool = False
 
 
-class _Axes:
-    """Linear axes over ranges, drawn on a canvas."""
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A stretch of values; *log* spreads it by factors instead of differences."""
 
-    def __init__(
-        self, title: str, x_text: str, y_text: str, x_top: float, y_top: float, x_low: float = 0.0
-    ) -> None:
+    low: float
+    high: float
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Where *value* lies, 0 at the low end, 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def marks(self, about: int) -> list[float]:
+        """Round values inside."""
+        if not self.log:
+            return ticks.linear(self.low, self.high, about)
+        fine = [power * step for power in ticks.logarithmic(self.low, self.high) for step in (1, 2, 5)]
+        return [value for value in fine if self.low <= value <= self.high]
+
+
+class _Axes:
+    """Two ranges, drawn as a grid on a canvas."""
+
+    def __init__(self, title: str, x_text: str, y_text: str, x: _Range, y: _Range) -> None:
         self.canvas = Canvas(_WIDTH, _HEIGHT)
-        self._x_low, self._x_top, self._y_top = x_low, max(x_top, x_low + 1e-9), y_top or 1.0
+        self._x, self._y = x, y
         add = self.canvas.add
         add(Rect(0, 0, _WIDTH, _HEIGHT, "panel", radius=6, border="border"))
-        add(
-            Text(12, 20, title, size=13, bold=True),
-            Text(_WIDTH - _RIGHT, _HEIGHT - 8, x_text, "muted", anchor="end"),
-        )
+        add(Text(12, 20, title, size=13, bold=True))
+        add(Text(_WIDTH - _RIGHT, _HEIGHT - 8, x_text, "muted", anchor="end"))
         add(Text(_LEFT - 8, _TOP - 2, y_text, "muted", size=10))
-        for value in ticks.linear(self._x_low, self._x_top, 6):
-            x, _ = self.at(value, 0)
-            add(Line(((x, _TOP + 4), (x, _HEIGHT - _BOTTOM)), "grid"))
-            add(Text(x, _HEIGHT - _BOTTOM + 14, f"{value:g}", "muted", anchor="middle"))
-        for value in ticks.linear(0, self._y_top, 5):
-            _, y = self.at(0, value)
-            add(Line(((_LEFT, y), (_WIDTH - _RIGHT, y)), "grid"))
-            add(Text(_LEFT - 6, y + 4, f"{value:g}", "muted", anchor="end"))
+        for value in x.marks(6):
+            across, _ = self.at(value, y.low)
+            add(Line(((across, _TOP + 4), (across, _HEIGHT - _BOTTOM)), "grid"))
+            add(Text(across, _HEIGHT - _BOTTOM + 14, f"{value:g}", "muted", anchor="middle"))
+        for value in y.marks(5):
+            _, up = self.at(x.low, value)
+            add(Line(((_LEFT, up), (_WIDTH - _RIGHT, up)), "grid"))
+            add(Text(_LEFT - 6, up + 4, f"{value:g}", "muted", anchor="end"))
 
     def at(self, x: float, y: float) -> Point:
-        across = (x - self._x_low) / (self._x_top - self._x_low)
-        plot_height = _HEIGHT - _BOTTOM - _TOP - 4
-        return _LEFT + across * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - y / self._y_top * plot_height
+        """Pixels of a point."""
+        height = _HEIGHT - _BOTTOM - _TOP - 4
+        across = _LEFT + self._x.share(x) * (_WIDTH - _LEFT - _RIGHT)
+        return across, _HEIGHT - _BOTTOM - self._y.share(y) * height
 
 
 def distribution_chart(title: str, series: Sequence[tuple[str, Sequence[float]]], unit: str = "ms") -> str:
@@ -61,7 +82,7 @@ def distribution_chart(title: str, series: Sequence[tuple[str, Sequence[float]]]
     top = max(
         (ordered[min(int(len(ordered) * 0.995), len(ordered) - 1)] for _, ordered in known), default=0.001
     )
-    axes = _Axes(title, unit, "share of samples", top * 1e3, 1.0)
+    axes = _Axes(title, unit, "share of samples", _Range(0, max(top, 1e-6) * 1e3), _Range(0, 1))
     for index, (name, ordered) in enumerate(known):
         colour = SERIES[index % len(SERIES)]
         axes.canvas.add(Line(_steps(axes, ordered, top), colour, 2.0, hint=name))
@@ -72,18 +93,39 @@ def distribution_chart(title: str, series: Sequence[tuple[str, Sequence[float]]]
 
 def scatter_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], front: Sequence[Mark]) -> str:
     """Points, hollow where the promise was not kept, and the line through *front*."""
-    x_top = max((mark.x for mark in marks), default=1.0) * 1.08
-    y_top = max((mark.y for mark in marks), default=1.0) * 1.08
-    axes = _Axes(title, x_text, y_text, x_top, y_top)
+    axes = _Axes(title, x_text, y_text, _around([mark.x for mark in marks]), _Range(0, _top(marks)))
     if len(front) > 1:
         axes.canvas.add(Line(tuple(axes.at(mark.x, mark.y) for mark in front), "text", 1.5, dashed=True))
+    taken: list[Point] = []
     for mark in marks:
         x, y = axes.at(mark.x, mark.y)
         colour = SERIES[mark.series % len(SERIES)]
         fill = "panel" if mark.hollow else colour
         axes.canvas.add(Rect(x - 5, y - 5, 10, 10, fill, radius=5, border=colour, hint=mark.hint))
-        axes.canvas.add(Text(x + 8, y + 4, mark.label, "muted", size=9))
+        axes.canvas.add(_label(mark.label, x, y, taken))
     return svg(axes.canvas)
+
+
+def _around(values: Sequence[float]) -> _Range:
+    """A range with air around *values*; by factors when they are more than a factor of ten apart."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if low > 0 and high / low > _LOG_FROM:
+        return _Range(low / 1.4, high * 1.4, log=True)
+    return _Range(0, (high or 1.0) * 1.08)
+
+
+def _top(marks: Sequence[Mark]) -> float:
+    return max((mark.y for mark in marks), default=1.0) * 1.08 or 1.0
+
+
+def _label(text: str, x: float, y: float, taken: list[Point]) -> Text:
+    """Beside the point, on the side with room, moved down where another label stands already."""
+    left = x + 10 + text_width(text, 9) > _WIDTH - _RIGHT
+    up = y + 3
+    while any(abs(up - other) < 10 and abs(x - beside) < 150 for beside, other in taken):
+        up += 11
+    taken.append((x, up))
+    return Text(x - 9 if left else x + 9, up, text, "muted", size=9, anchor="end" if left else "start")
 
 
 def _steps(axes: _Axes, ordered: Sequence[float], top: float) -> tuple[Point, ...]:

@@ -104,16 +104,28 @@ def html(points: Sequence[SweepPoint], title: str) -> str:
 
 
 def _chart(points: Sequence[SweepPoint], view: View) -> str:
-    marks = {id(point): mark for point in points if (mark := _mark(point, view)) is not None}
+    groups = list(dict.fromkeys(_group(point) for point in points))
+    marks = {
+        id(point): mark
+        for point in points
+        if (mark := _mark(point, view, groups.index(_group(point)))) is not None
+    }
     line = [marks[id(point)] for point in pareto(points, view) if id(point) in marks]
     return scatter_chart(view.title, view.x_text, view.y_text, list(marks.values()), line)
 
 
-def _mark(point: SweepPoint, view: View) -> Mark | None:
+def _group(point: SweepPoint) -> str:
+    """Settings that share a colour: all but the level of the load."""
+    return " ".join(
+        f"{name}={value}" for name, value in point.settings.items() if name not in ("rate", "users")
+    )
+
+
+def _mark(point: SweepPoint, view: View, group: int) -> Mark | None:
     x, y = view.x(point), view.y(point)
     if x is None or y is None:
         return None
-    return Mark(x, y, point.label, f"{point.label}: {x:.4g}, {y:.4g}", hollow=not point.kept)
+    return Mark(x, y, point.label, f"{point.label}: {x:.4g}, {y:.4g}", group, hollow=not point.kept)
 
 
 def _cells(point: SweepPoint) -> list[str]:
