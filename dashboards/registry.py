@@ -9,12 +9,13 @@ from dashboards import (
     gpu_page,
     kv_page,
     load_page,
+    node_page,
     slo_page,
     stack_page,
 )
 from dashboards.style import Json
 from slo.names import drift, load, node
-from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID
+from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -23,12 +24,13 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     batching_page.build,
     kv_page.build,
     gpu_page.build,
+    node_page.build,
     drift_page.build,
     load_page.build,
     stack_page.build,
 )
 
-NEEDS = {GPU_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, DRIFT_UID: drift.STREAMS}
+NEEDS = {GPU_UID: node.GPU_UP, NODE_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, DRIFT_UID: drift.STREAMS}
 """uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings."""
 
 
