@@ -11,10 +11,26 @@ _COMMENT = re.compile(r"#[^\n]*")
 _LABEL_LIST = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^()]*\)")
 _DURATION = re.compile(r"\[[^\]]*\]|\boffset\s+-?[0-9a-z]+")
 _NAME = re.compile(r"(?<![\w:.])[a-zA-Z_:][\w:]*(?!\s*\(|[\w:])")
-_RANGE = re.compile(r"\b(\w+)\s*\(\s*([a-zA-Z_:][\w:]*)?\s*(\{[^{}]*\})?\s*\[(\w+)\]")
+_RANGE = re.compile(r"\b(\w+)\s*\(\s*(?:[0-9.]+\s*,\s*)?([a-zA-Z_:][\w:]*)?\s*(\{[^{}]*\})?\s*\[(\w+)\]")
 _LIMIT = re.compile(r"(>=|<=|==|!=|>|<)\s*(?:bool\s+)?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 _KEYWORDS = frozenset(
-    ["and", "or", "unless", "bool", "offset", "by", "without", "on", "ignoring", "group_left", "group_right", "inf", "nan", "start", "end"]
+    [
+        "and",
+        "or",
+        "unless",
+        "bool",
+        "offset",
+        "by",
+        "without",
+        "on",
+        "ignoring",
+        "group_left",
+        "group_right",
+        "inf",
+        "nan",
+        "start",
+        "end",
+    ]
 )
 
 

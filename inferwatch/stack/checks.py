@@ -46,24 +46,34 @@ def generated_files(settings: Settings, _: Reporter) -> str:
     return f"{', '.join(generated.names())} match slo.yaml"
 
 
+def _promtools(settings: Settings, reporter: Reporter) -> tuple[binaries.Binary, ...]:
+    """The pinned promtool, and the distribution's old one: rules hold on both."""
+    return (
+        binaries.resolve("promtool", settings, reporter),
+        binaries.from_distribution("promtool", settings, reporter),
+    )
+
+
 def rules(settings: Settings, reporter: Reporter) -> str:
-    """The pinned promtool accepts the rules."""
+    """Both promtools accept the rules."""
     files = sorted((settings.root / "alerts" / "rules").glob("*.yaml"))
     if not files:
         raise Fault("alerts/rules holds no rule files; run `inferwatch gen`")
-    promtool = binaries.resolve("promtool", settings, reporter)
-    _run([str(promtool.path), "check", "rules", *map(str, files)])
-    return f"{len(files)} files accepted by promtool {promtool.version}"
+    promtools = _promtools(settings, reporter)
+    for promtool in promtools:
+        _run([str(promtool.path), "check", "rules", "--lint-fatal", *map(str, files)])
+    return f"{len(files)} files accepted by promtool {' and '.join(p.version for p in promtools)}"
 
 
 def rule_tests(settings: Settings, reporter: Reporter) -> str:
-    """The promtool unit tests of the rules pass."""
+    """The unit tests of the rules pass under both promtools."""
     files = sorted((settings.root / "tests" / "alerts").rglob("*.promtool.yaml"))
     if not files:
         raise Fault("tests/alerts holds no *.promtool.yaml; restore them from git")
-    promtool = binaries.resolve("promtool", settings, reporter)
-    _run([str(promtool.path), "test", "rules", *map(str, files)])
-    return f"{len(files)} promtool test files pass"
+    promtools = _promtools(settings, reporter)
+    for promtool in promtools:
+        _run([str(promtool.path), "test", "rules", *map(str, files)])
+    return f"{len(files)} test files pass under promtool {' and '.join(p.version for p in promtools)}"
 
 
 def alertmanager(settings: Settings, reporter: Reporter) -> str:
