@@ -47,7 +47,7 @@ def crossing_seconds(
     old_rate, old_bad = past
     gained = level * rate - threshold * rate - (old_bad - threshold) * old_rate
     missing = (threshold - old_bad) * old_rate * (window - lead) + threshold * rate * lead
-    if gained <= 0:
+    if gained <= 0 or missing / gained > window:
         raise NoTheory(f"{level:g} bad of {rate:g} events/s never cross {threshold:g}")
     return max(0.0, missing / gained)
 

@@ -1,0 +1,50 @@
+"""A day drawn from recorded steps: counters add what was recorded, idle steps add nothing."""
+
+import random
+
+import pytest
+
+from inferwatch.replay.day import busy_share, parsed, stretched
+
+PAGES = [
+    {'llm_requests_total{m="a"}': 10.0, "llm_requests_running": 2.0, "llm_generation_tokens_total": 100.0},
+    {'llm_requests_total{m="a"}': 13.0, "llm_requests_running": 4.0, "llm_generation_tokens_total": 160.0},
+]
+
+
+def test_every_series_goes_by_the_same_step() -> None:
+    """The one recorded step adds 3 requests and 60 tokens; an idle one adds none and has nothing running."""
+    day = stretched(PAGES, 400, 5, random.Random(1))
+    requests, running = day['llm_requests_total{m="a"}'], day["llm_requests_running"]
+    tokens = day["llm_generation_tokens_total"]
+    for before, after, at_end, earlier, later in zip(
+        requests, requests[1:], running[1:], tokens, tokens[1:], strict=False
+    ):
+        assert (after - before, at_end, later - earlier) in ((3.0, 4.0, 60.0), (0.0, 0.0, 0.0))
+    # Half past midnight is a third of the way up from the night's low: some steps are busy, some idle.
+    assert 0 < (requests[-1] - 10) / 3 < 399
+
+
+def test_a_restart_of_the_recorded_engine_never_lowers_a_counter() -> None:
+    """A counter that fell in the recording adds nothing there."""
+    fallen = [{"a_total": 5.0}, {"a_total": 1.0}]
+    assert set(stretched(fallen, 50, 5, random.Random(1))["a_total"]) == {5.0}
+
+
+def test_series_that_come_and_go_are_left_out() -> None:
+    """Only what every page has can go on for a day."""
+    assert list(stretched([{"a_total": 1.0, "b_total": 1.0}, {"a_total": 2.0}], 3, 5, random.Random(1))) == [
+        "a_total"
+    ]
+
+
+@pytest.mark.parametrize(("hour", "share"), [(4, 0.15), (10, 0.55), (16, 0.95), (22, 0.55)])
+def test_nights_are_quiet(hour: int, share: float) -> None:
+    """15 % of the steps are busy at four in the morning, 95 % twelve hours later, half way between."""
+    assert busy_share(hour * 3600) == pytest.approx(share)
+
+
+def test_a_page_is_read_with_its_labels() -> None:
+    """Comments are left out; a brace or a space within a label value is none of the syntax."""
+    page = '# HELP a b\n# TYPE a counter\na_total{x="p q",y="}"} 3\nb 1e+06\n'
+    assert parsed(page) == {'a_total{x="p q",y="}"}': 3.0, "b": 1_000_000.0}

@@ -1,0 +1,171 @@
+"""A row under way on a clock and notices of the test's own, and what is made of it at the end."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.course import Course, Phase
+from inferwatch.scenarios.faults import Nothing
+from inferwatch.scenarios.row import Expected, Row
+from inferwatch.scenarios.verdict import Verdict, strangers, verdict
+from inferwatch.stack.errors import StackError
+
+START = 1000.0
+
+
+def notice(
+    at: float, alert: str, status: str = "firing", service: str = "svc", severity: str = "page"
+) -> Notice:
+    """A delivered alert; *at* counts from the row's start."""
+    labels = {"alertname": alert, "service": service, "severity": severity}
+    return Notice(START + at, alert, status, labels, f"{alert} of {service}")
+
+
+@dataclass
+class Bench:
+    """A row with a fault that only remembers being called, and theory of 20 s for each alert."""
+
+    row: Row
+    calls: list[str] = field(default_factory=list)
+
+    def course(self) -> Course:
+        return Course(
+            self.row, lambda: self.calls.append("begin"), lambda: self.calls.append("end"), lambda _: 20.0
+        )
+
+
+def played(course: Course, notices: list[Notice], seconds: int = 700) -> Verdict:
+    """Step through the seconds, showing each notice from its time on; judge at the end."""
+    now = START
+    while course.phase is not Phase.DONE and now < START + seconds:
+        course.step(now, [n for n in notices if n.received_at <= now])
+        now += 1
+    return verdict(course, notices, now, cpus=10_000)
+
+
+DOWN = Row("svc", Nothing(None), fires=(Expected("EngineDown"),), may_fire=("CanaryFailing",))
+
+
+def test_a_row_that_is_as_expected() -> None:
+    """Delivered after 12 s, mended then, over 30 s later."""
+    bench = Bench(DOWN)
+    found = played(bench.course(), [notice(12, "EngineDown"), notice(42, "EngineDown", "resolved")])
+
+    assert found.passed
+    assert bench.calls == ["begin", "end"]
+    (delivery,) = found.deliveries
+    assert (delivery.delay_seconds, delivery.theory_seconds, delivery.bound_seconds) == (12.0, 20.0, 25.0)
+    assert delivery.over_theory == pytest.approx(0.6)
+    assert delivery.recovery_seconds == 30.0
+
+
+def test_a_late_notification_is_a_miss_with_its_delay() -> None:
+    """26 s are over a quarter more than the 20 s of theory; 25 s are not."""
+    late = played(Bench(DOWN).course(), [notice(26, "EngineDown"), notice(60, "EngineDown", "resolved")])
+    edge = played(Bench(DOWN).course(), [notice(25, "EngineDown"), notice(60, "EngineDown", "resolved")])
+
+    assert late.deliveries[0].delay_seconds == 26.0
+    assert late.failures == ("EngineDown came after 26 s; theory allows 20 s, the row 25 s",)
+    assert edge.passed
+
+
+def test_what_never_comes_ends_the_wait() -> None:
+    """25 s and 45 s of patience later the fault is mended, and the row has failed."""
+    bench = Bench(DOWN)
+    course = bench.course()
+    found = played(course, [])
+
+    assert course.mended_at == START + 71
+    assert bench.calls == ["begin", "end"]
+    assert found.failures == ("EngineDown was not delivered (firing)",)
+    assert found.deliveries[0].delay_seconds is None
+
+
+def test_what_does_not_end_is_a_miss() -> None:
+    """Eight minutes after the mend it still fires; one that came back counts as not ended too."""
+    still = played(Bench(DOWN).course(), [notice(12, "EngineDown")])
+    again = played(
+        Bench(DOWN).course(),
+        [notice(12, "EngineDown"), notice(30, "EngineDown", "resolved"), notice(31, "EngineDown")],
+    )
+
+    assert still.failures == ("EngineDown did not end within 480 s of the mend",)
+    assert again.failures == still.failures
+
+
+def test_pages_that_are_not_listed_fail_the_row_and_warnings_do_not() -> None:
+    """A page of the same service must be listed; another service's is not this row's."""
+    base = [notice(12, "EngineDown"), notice(42, "EngineDown", "resolved")]
+    course = Bench(DOWN).course()
+    fine = [
+        notice(13, "CanaryFailing"),
+        notice(14, "ProbesFailing", severity="warning"),
+        notice(15, "EngineHung", service="other"),
+    ]
+    found = played(course, base + fine)
+    assert found.passed
+    assert found.seen == ("CanaryFailing", "ProbesFailing")
+    assert strangers([course], base + fine) == ["EngineHung came and belongs to no row: EngineHung of other"]
+
+    page = played(Bench(DOWN).course(), [*base, notice(13, "EngineHung")])
+    assert page.failures == ("EngineHung must stay silent, and came: EngineHung of svc",)
+
+
+def test_a_page_before_the_fault_fails_the_row() -> None:
+    """Even the expected one: it cannot be due to a fault that was not there yet."""
+    early = [notice(-5, "EngineDown"), notice(12, "EngineDown"), notice(42, "EngineDown", "resolved")]
+    assert played(Bench(DOWN).course(), early).failures == (
+        "EngineDown came before the fault: EngineDown of svc",
+    )
+
+
+def test_named_silence_holds_for_warnings_too() -> None:
+    """An alert in `silent` fails the row whatever its severity."""
+    row = Row("svc", Nothing(5.0), silent=("KvCachePressure",))
+    found = played(Bench(row).course(), [notice(3, "KvCachePressure", severity="warning")])
+    assert len(found.failures) == 1
+
+
+def test_a_quiet_row_takes_nothing_at_all() -> None:
+    """A warning before or during the ten minutes fails it; it lasts as long as it says."""
+    row = Row("svc", Nothing(600.0), quiet=True)
+    course = Bench(row).course()
+    assert played(course, []).passed
+    assert course.mended_at == START + 600
+    for at in (-3.0, 300.0):
+        assert not played(Bench(row).course(), [notice(at, "ProbesFailing", severity="warning")]).passed
+
+
+def test_a_fault_that_mends_itself_is_measured_from_there() -> None:
+    """Down for 40 s: an end at 50 s is a recovery in 10 s, though the page came at 12 s."""
+    row = Row("svc", Nothing(40.0), fires=(Expected("EngineDown"),))
+    found = played(Bench(row).course(), [notice(12, "EngineDown"), notice(50, "EngineDown", "resolved")])
+    assert found.deliveries[0].recovery_seconds == 10.0
+
+
+def test_an_alert_that_must_end_is_awaited_ending() -> None:
+    """The watchdog's end is what the fault brings, its coming again the recovery."""
+    row = Row("svc", Nothing(None), fires=(Expected("Watchdog", status="resolved"),))
+    found = played(
+        Bench(row).course(),
+        [
+            notice(-10, "Watchdog"),
+            notice(5, "Watchdog"),
+            notice(15, "Watchdog", "resolved"),
+            notice(40, "Watchdog"),
+        ],
+    )
+    assert found.passed
+    assert found.deliveries[0].delay_seconds == 15.0
+    assert found.deliveries[0].recovery_seconds == 25.0
+
+
+def test_a_fault_that_cannot_be_brought_fails_its_row_alone() -> None:
+    """The reason is the row's failure; nothing is raised."""
+
+    def refuse() -> None:
+        raise StackError("the engine is gone")
+
+    found = played(Course(DOWN, refuse, lambda: None, lambda _: 20.0), [])
+    assert "the engine is gone" in found.failures

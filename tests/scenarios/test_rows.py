@@ -1,0 +1,70 @@
+"""The table of the matrix: every alert stands in it or is named as missing, and every row can run."""
+
+import pytest
+
+from inferwatch.scenarios import derive
+from inferwatch.scenarios.faults import Sim
+from inferwatch.scenarios.row import Row
+from inferwatch.scenarios.rows import NOT_IN_THE_MATRIX, ROWS
+from inferwatch.scenarios.theory import Theory
+from sim import scenarios as sim_scenarios
+from slo import spec as slo_spec
+from slo.names import alerts
+
+FLEET = [row for row in ROWS if row.stage == "fleet"]
+
+
+def test_every_alert_stands_in_a_row_or_has_a_reason() -> None:
+    """No alert of ours is forgotten, and none is both shown and excused."""
+    ours = {value for name, value in vars(alerts).items() if name.isupper()}
+    shown = {expected.alert for row in ROWS for expected in row.fires}
+
+    assert ours - shown - set(NOT_IN_THE_MATRIX) == set()
+    assert shown & set(NOT_IN_THE_MATRIX) == set()
+    assert (shown | set(NOT_IN_THE_MATRIX)) - ours == set()
+    assert all(len(reason) > 20 for reason in NOT_IN_THE_MATRIX.values())
+
+
+def test_every_scenario_of_the_simulated_engine_is_used() -> None:
+    """Each has a row; healthy is what the others are switched back to, and a row without a fault."""
+    used = {row.fault.scenario for row in ROWS if isinstance(row.fault, Sim)}
+
+    assert {scenario.name for scenario in sim_scenarios.SCENARIOS} - used == {"healthy"}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row.fault, Sim)], ids=lambda row: row.name)
+def test_the_engine_takes_the_parameters(row: Row) -> None:
+    """The scenario and its parameters are ones that the simulated engine knows."""
+    assert isinstance(row.fault, Sim)
+    sim_scenarios.find(row.fault.scenario).values(dict(row.fault.params))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_theory_bounds_every_expected_alert(row: Row) -> None:
+    """Each has a bound that fits into a quarter of an hour together with what must come before it."""
+    spec = slo_spec.load()
+    theory = Theory(derive.derived(spec, FLEET) if row.stage == "fleet" else spec)
+    for expected in row.fires:
+        assert 5 < theory.seconds(row, expected, 60.0) < 720, expected.alert
+
+
+def test_names_are_unique_and_order_is_possible() -> None:
+    """Rows that wait for another one wait for one of their own stage, above them in the table."""
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names)
+    for number, row in enumerate(ROWS):
+        assert all((name, row.stage) in [(r.name, r.stage) for r in ROWS[:number]] for name in row.after)
+
+
+def test_what_cannot_be_shown_says_why() -> None:
+    """A recovery that is not awaited has a reason beside it."""
+    for row in ROWS:
+        for expected in row.fires:
+            assert (expected.recovers_seconds is None) == bool(expected.why_not_shown), row.name
+
+
+def test_ci_watches_a_healthy_service_for_ten_minutes() -> None:
+    """The reduced set has a row without a fault, in which nothing at all may come."""
+    (healthy,) = [row for row in ROWS if row.ci and row.quiet]
+    assert healthy.fault.mends_itself_seconds == 600
+    assert healthy.fires == ()
