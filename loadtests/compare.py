@@ -51,6 +51,7 @@ def column(name: str, runs: Sequence[LoadResult]) -> Column:
     by_round = [rates(run) for run in runs]
     for rate in RATES:
         figures[rate] = mean([known for one in by_round if (known := one[rate]) is not None])
+    figures["unanswered"] = Figure(float(sum(record.outcome == "unfinished" for record in records)))
     failed = sum(record.outcome == "error" for record in records)
     figures["error_ratio"] = ratio(failed, failed + len(good))
     return Column(name, len(records), len(runs), figures, samples)

@@ -209,3 +209,24 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
         raise ValueError(f"percent: {percent} is not in (0, 100]")
     rank = math.ceil(round(len(ordered) * percent / 100, 9))
     return ordered[max(rank, 1) - 1]
+
+
+def percentile_with_cut(ordered: Sequence[float], cut: Sequence[float], percent: float) -> float | None:
+    """Percentile of a duration of which some samples are only known to be longer than they were when cut off.
+
+    Kaplan and Meier's estimate from ascending *ordered* and *cut*; the nearest rank when nothing was cut, None
+    when the percentile lies beyond what was seen to its end.
+    """
+    if not cut:
+        return percentile(ordered, percent)
+    at_risk, survival, gone = len(ordered) + len(cut), 1.0, 0
+    wanted = 1 - percent / 100 + 1e-12
+    for value in ordered:
+        while gone < len(cut) and cut[gone] < value:
+            gone += 1
+            at_risk -= 1
+        survival *= 1 - 1 / at_risk
+        at_risk -= 1
+        if survival <= wanted:
+            return value
+    return None

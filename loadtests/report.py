@@ -1,7 +1,7 @@
 """Records of a run -> its summary as JSON-ready dictionaries, and as a table for people.
 
-Latency figures are of successful requests only, and are nearest-rank percentiles of raw samples. What is not
-known (no sample, no usage from the server) is None, never 0.
+Latency figures are of successful requests, nearest-rank percentiles of raw samples; requests cut off at the end of
+the run push them up instead of being forgotten. What is not known (no sample, no usage) is None, never 0.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from loadtests.records import OUTCOMES, RequestRecord, percentile
+from loadtests.records import OUTCOMES, RequestRecord, percentile_with_cut
 from loadtests.run import LoadResult
 from slo.delivery import LoadClient
 
@@ -27,15 +27,33 @@ MEASURES: dict[str, Samples] = {
 }
 
 
-def distribution(samples: Iterable[float | None]) -> dict[str, float | int] | None:
-    """count, mean, max and the percentiles p50 to p99.9 of what is known; None when nothing is."""
+def distribution(samples: Iterable[float | None], cut: Iterable[float] = ()) -> dict[str, Any] | None:
+    """count, mean, max and the percentiles p50 to p99.9 of what is known; None when nothing is.
+
+    *cut* are durations that were still going on when they were cut off. They move the percentiles up (see
+    `percentile_with_cut`), and make those beyond what was seen, the mean and the largest None.
+    """
     ordered = sorted(sample for sample in samples if sample is not None)
+    still_on = sorted(cut)
     if not ordered:
         return None
-    figures: dict[str, float | int] = {"count": len(ordered), "mean": sum(ordered) / len(ordered)}
-    figures |= {f"p{percent:g}": percentile(ordered, percent) for percent in PERCENTS}
-    figures["max"] = ordered[-1]
+    figures: dict[str, Any] = {"count": len(ordered), "cut": len(still_on)}
+    figures["mean"] = None if still_on else sum(ordered) / len(ordered)
+    figures |= {f"p{percent:g}": percentile_with_cut(ordered, still_on, percent) for percent in PERCENTS}
+    figures["max"] = None if still_on else ordered[-1]
     return figures
+
+
+def cut_off(records: Iterable[RequestRecord], measure: str) -> list[float]:
+    """How long *measure* had lasted for each request that was cut off before it was over."""
+    cut = [record for record in records if record.outcome == "unfinished" and record.sent_s is not None]
+    if measure == "ttft_s":
+        return [record.end_s - (record.sent_s or 0.0) for record in cut if record.first_token_s is None]
+    if measure == "e2e_s":
+        return [record.end_s - (record.sent_s or 0.0) for record in cut]
+    if measure == "latency_from_schedule_s":
+        return [record.end_s - record.scheduled_s for record in cut]
+    return []
 
 
 def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
@@ -63,7 +81,10 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
             Counter(record.error_name for record in records if record.outcome == "error").most_common()
         ),
         "rates": rates(result),
-        "latency": {name: distribution(s for r in good for s in of(r)) for name, of in MEASURES.items()},
+        "latency": {
+            name: distribution((s for r in good for s in of(r)), cut_off(last_tries, name))
+            for name, of in MEASURES.items()
+        },
         "schedule_delay_s": distribution(r.schedule_delay_s for r in records if r.attempt == 0),
         "tokens": _tokens(records, good),
         "clocks": dict(Counter(record.clock for record in records if record.first_byte_s is not None)),
@@ -143,8 +164,8 @@ def _group(records: list[RequestRecord]) -> dict[str, Any]:
     return {
         "requests": len(records),
         "errors": sum(record.outcome == "error" for record in records),
-        "ttft_s": distribution(record.ttft_s for record in good),
-        "e2e_s": distribution(record.e2e_s for record in good),
+        "ttft_s": distribution((record.ttft_s for record in good), cut_off(records, "ttft_s")),
+        "e2e_s": distribution((record.e2e_s for record in good), cut_off(records, "e2e_s")),
     }
 
 
@@ -160,7 +181,7 @@ def table(summary: dict[str, Any]) -> Table:
         cells = (
             ["–"] * 6
             if figures is None
-            else [str(figures["count"]), *(f"{figures[k] * 1e3:.2f}" for k in keys)]
+            else [str(figures["count"]), *(_milliseconds(figures[k]) for k in keys)]
         )
         shown.add_row(name.removesuffix("_s").replace("_", " "), *cells)
     outcomes = ", ".join(f"{requests[name]} {name}" for name in OUTCOMES)
@@ -175,6 +196,10 @@ def table(summary: dict[str, Any]) -> Table:
     caption.append(f"client: {_number(cpu)} of a core (P95), {state[client['saturated']]}")
     shown.caption, shown.caption_justify = "\n".join(caption), "left"
     return shown
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value * 1e3:.2f}"
 
 
 def _number(value: float | None) -> str:

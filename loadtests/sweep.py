@@ -97,7 +97,7 @@ class SweepPoint:
     def latency_s(self, measure: str, figure: str) -> float | None:
         """A latency figure of the summary, such as ("ttft_s", "p95")."""
         found = self.summary["latency"][measure]
-        return None if found is None else float(found[figure])
+        return None if found is None or found[figure] is None else float(found[figure])
 
 
 def run_sweep(sweep: SweepPlan, folder: Path, spec: Spec, say: Callable[[str], None]) -> list[SweepPoint]:

@@ -9,6 +9,7 @@ from loadtests.records import (
     RecordError,
     RequestRecord,
     percentile,
+    percentile_with_cut,
     read_jsonl,
     read_parquet,
     to_line,
@@ -144,6 +145,17 @@ def test_percentile_is_nearest_rank() -> None:
 
     assert [percentile(ten, p) for p in (50, 95, 10, 100)] == [5, 10, 1, 10]
     assert percentile(thousand, 99.9) == 999
+
+
+def test_percentile_with_cut_samples_by_hand() -> None:
+    """Done after 1, 2, 4 s, cut at 3 s: survival 3/4 at 1, 1/2 at 2, then one is at risk: 0 at 4."""
+    done, cut = [1.0, 2.0, 4.0], [3.0]
+
+    assert [percentile_with_cut(done, cut, p) for p in (25, 50, 75, 100)] == [1.0, 2.0, 4.0, 4.0]
+    assert percentile_with_cut(done, [9.0], 75) == 4.0
+    assert percentile_with_cut(done, [9.0], 90) is None
+    assert [percentile_with_cut(done, [0.5], p) for p in (33, 66, 99)] == [1.0, 2.0, 4.0]
+    assert percentile_with_cut(done, [], 50) == percentile(done, 50)
 
 
 @pytest.mark.parametrize(("samples", "percent"), [([], 50), ([1.0], 0), ([1.0], 101)])

@@ -115,6 +115,16 @@ def test_a_late_client_is_seen_in_the_rate() -> None:
     assert summary["schedule_delay_s"]["max"] == pytest.approx(5.0)
 
 
+def test_requests_cut_off_are_not_forgotten() -> None:
+    """Ten answered in 0.5 s, ten cut after 9 s without a token: P95 of both latencies is unknown, not 0.5 s."""
+    cut = {"outcome": "unfinished", "first_token_s": None, "last_token_s": None}
+    records = [_record(i) for i in range(10)] + [_record(i, end_s=i + 9.0, **cut) for i in range(10)]
+    latency = summarise(_result(records), LIMITS)["latency"]
+
+    assert (latency["e2e_s"]["p50"], latency["e2e_s"]["p95"]) == (pytest.approx(0.5), None)
+    assert (latency["ttft_s"]["cut"], latency["ttft_s"]["p95"], latency["ttft_s"]["mean"]) == (10, None, None)
+
+
 def test_groups() -> None:
     """Each label has its own counts."""
     records = [_record(0, lane="urgent"), _record(1, lane="batch", outcome="error", error_kind="reset")]
@@ -142,7 +152,7 @@ def test_distribution_by_hand() -> None:
     figures = distribution([*map(float, range(100, 0, -1)), None])
 
     assert figures == {
-        "count": 100, "mean": 50.5, "p50": 50, "p95": 95, "p99": 99, "p99.9": 100, "max": 100
+        "count": 100, "cut": 0, "mean": 50.5, "p50": 50, "p95": 95, "p99": 99, "p99.9": 100, "max": 100
     }  # fmt: skip
 
 
