@@ -38,7 +38,6 @@ FLEET = (
         may_fire=QUEUE,
         history=QUIET,
         gpus=1,
-        ci=True,
     ),
     Row(
         "slow-decode",
