@@ -63,6 +63,7 @@ class RecordedNvml:
         self._document, self._clock = document, clock
         self._frames: list[dict[str, Any]] = document.get("frames") or [document]
         self._began: float | None = None
+        self.told: set[tuple[str, float, int]] = set()
         self.calls = 0
 
     @classmethod
@@ -208,15 +209,14 @@ class _RecordedGpm:
 class _RecordedEvents:
     def __init__(self, recording: RecordedNvml) -> None:
         self._recording = recording
-        self._told: set[tuple[str, float, int]] = set()
 
     def wait(self, milliseconds: int) -> tuple[str, int] | None:
         for event in self._recording.due_xids():
-            if event not in self._told:
-                self._told.add(event)
+            if event not in self._recording.told:
+                self._recording.told.add(event)
                 return event[0], event[2]
         time.sleep(milliseconds / 1000)
         return None
 
     def close(self) -> None:
-        self._told.clear()
+        """What was told stays told: a driver does not repeat events to a new event set."""
