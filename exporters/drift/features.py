@@ -100,23 +100,23 @@ def ratios(vectors: Floats, components: int) -> Floats:
     return out.astype(np.float32)
 
 
-def likeness(basis: Basis, reference: Floats, vectors: Floats) -> float | None:
+def spread_logs(z: Floats, scale: Floats) -> np.ndarray:
+    """Logarithm of the variance along each axis, of principal coordinates *z* (n, p)."""
+    logs: np.ndarray = np.log(np.maximum(z.var(axis=0) * scale * scale, _TINY))
+    return logs
+
+
+def likeness(reference: np.ndarray, window: np.ndarray) -> float | None:
     """
-    Correlation of the variances along the axes, as logarithms, between a reference and *vectors*, both (n, d).
+    Correlation of two `spread_logs` of the same axes.
 
     A model spreads whatever it is given more along some axes of its space than along others, so that other
     topics stay at 0.4 and more; in another model's space the axes mean nothing, and it is near 0. None with
     fewer than 16 axes, which are too few to tell.
     """
-    if basis.axes.shape[1] < FEWEST_AXES:
+    if len(reference) < FEWEST_AXES or min(reference.std(), window.std()) < _EVEN:
         return None
-    logs = [
-        np.log(np.maximum(((x - x.mean(axis=0)) @ basis.axes).var(axis=0), _TINY))
-        for x in (reference, vectors)
-    ]
-    if min(log.std() for log in logs) < _EVEN:
-        return None
-    return float(np.corrcoef(*logs)[0, 1])
+    return float(np.corrcoef(reference, window)[0, 1])
 
 
 def _principal(centred: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from exporters.drift.calibrate import Calibration, fitting
-from exporters.drift.features import features, likeness, ratios
+from exporters.drift.features import Features, features, likeness, ratios, spread_logs
 from exporters.drift.profile import Profile
 from exporters.drift.scores import DETECTORS, PCA_RATIO, pca_ratio_change
 from exporters.drift.vectors import Floats
@@ -46,11 +46,13 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
     calibration = fitting(profile.calibrations, len(sample))
     if len(sample) < drift.min_samples or calibration is None:
         return Verdict("insufficient", detail=f"{len(sample)} vectors of at least {drift.min_samples}")
-    alike = likeness(profile.basis, profile.vectors, sample)
+    window = _window(profile, sample, calibration)
+    alike = likeness(*(spread_logs(of.z, profile.basis.scale) for of in (profile.features, window)))
     if alike is not None and alike < drift.swap_likeness:
         detail = f"the space has nothing in common with the reference's (likeness {alike:.2f}): another model speaks"
         return Verdict("swapped", likeness=alike, swap="space", detail=detail)
-    scores = _scores(profile, sample, calibration)
+    context = replace(profile.context, neighbours=calibration.neighbours)
+    scores = {name: score(context, profile.features, window) for name, score in DETECTORS.items()}
     components, judged, limit = profile.pca
     scores[PCA_RATIO] = pca_ratio_change(profile.ratios, ratios(sample, components), judged)
     thresholds = {**dict(zip(DETECTORS, map(float, calibration.thresholds), strict=True)), PCA_RATIO: limit}
@@ -66,12 +68,10 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
     )
 
 
-def _scores(profile: Profile, sample: Floats, calibration: Calibration) -> dict[str, float]:
-    """Every calibrated score, on as many vectors as its thresholds were made for, always the same ones."""
+def _window(profile: Profile, sample: Floats, calibration: Calibration) -> Features:
+    """As many vectors as the thresholds were made for, always the same ones of a sample."""
     at = np.random.default_rng(profile.seed).permutation(len(sample))[: calibration.size]
-    window = features(profile.basis, sample[np.sort(at)])
-    context = replace(profile.context, neighbours=calibration.neighbours)
-    return {name: score(context, profile.features, window) for name, score in DETECTORS.items()}
+    return features(profile.basis, sample[np.sort(at)])
 
 
 def compatible(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exporters.drift.features import features, fit_basis, likeness, ratios
+from exporters.drift.features import features, fit_basis, likeness, ratios, spread_logs
 from exporters.drift.fit import fit
 from exporters.drift.judge import judge
 from exporters.drift.profile import Profile
@@ -94,7 +94,8 @@ def test_likeness_tells_another_space_from_another_topic() -> None:
     topic[:, ::2] *= 0.5
 
     def alike(vectors: np.ndarray) -> float:
-        return likeness(basis, points[:1000], vectors) or 0.0
+        logs = (spread_logs(features(basis, v).z, basis.scale) for v in (points[:1000], vectors))
+        return likeness(*logs) or 0.0
 
     assert alike(points[1000:]) > 0.98
     assert alike(topic) > 0.8
@@ -106,7 +107,9 @@ def test_few_or_even_axes_have_no_likeness() -> None:
     random = np.random.default_rng(4)
     for size in (4, 40):
         points = random.standard_normal((2000, size)).astype(np.float32)
-        assert likeness(fit_basis(points, seed=1), points, points) is None
+        basis = fit_basis(points, seed=1)
+        logs = spread_logs(features(basis, points).z, basis.scale)
+        assert likeness(logs, logs) is None
 
 
 def test_a_window_of_equal_vectors_is_judged_without_nan(profile: Profile, drift: Drift) -> None:
