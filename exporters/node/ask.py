@@ -98,6 +98,7 @@ class Ask:
     def __init__(self, nvml: Nvml, handle: Any, labels: str, faults: Faults) -> None:
         self.nvml, self.handle, self.labels, self.faults = nvml, handle, labels, faults
         self.unsupported: set[object] = set()
+        self._constants: dict[object, float] = {}
 
     def value(self, call: str, *args: Any) -> Any | None:
         """What NVML answers, or None: not supported, nothing new, or failed (counted).
@@ -128,6 +129,16 @@ class Ask:
         """A plausible number in NVML's unit, or None; raises as value() does."""
         answer = self.value(call, *args)
         return None if answer is None else plausible(quantity, answer, self.faults)
+
+    def constant(self, quantity: str, call: str, *args: Any) -> float | None:
+        """As number(), asked once: some limits cost NVML 1.5 ms of CPU each and never change."""
+        key = (call, args)
+        if key not in self._constants:
+            value = self.number(quantity, call, *args)
+            if value is None:
+                return None
+            self._constants[key] = value
+        return self._constants[key]
 
     def fields(self, quantity: str, ids: Sequence[int]) -> dict[int, float]:
         """Those of the field values that can be had, in NVML's unit; raises as value() does."""

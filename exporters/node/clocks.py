@@ -47,11 +47,10 @@ def event_samples(gpu: Gpu, masks: Sequence[float]) -> Iterator[Sample]:
 def collect(gpu: Gpu) -> Iterator[Sample]:
     """Clocks in use and at most, and the driver's count of time held."""
     for clock, number in _CLOCKS.items():
-        for call, family in (
-            ("nvmlDeviceGetClockInfo", names.GPU_CLOCK_HERTZ),
-            ("nvmlDeviceGetMaxClockInfo", names.GPU_CLOCK_MAX_HERTZ),
+        for megahertz, family in (
+            (gpu.ask.number("megahertz", "nvmlDeviceGetClockInfo", number), names.GPU_CLOCK_HERTZ),
+            (gpu.ask.constant("megahertz", "nvmlDeviceGetMaxClockInfo", number), names.GPU_CLOCK_MAX_HERTZ),
         ):
-            megahertz = gpu.ask.number("megahertz", call, number)
             if megahertz is not None:
                 yield gpu.sample(family, megahertz * 1e6, clock=clock)
     for number, nanoseconds in gpu.ask.fields("count", tuple(_HELD)).items():
