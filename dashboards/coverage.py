@@ -12,8 +12,9 @@ from typing import Any
 
 import urllib3
 
-from inferwatch.promapi import PromError, Prometheus, Target
+from inferwatch.promapi import PromError, Prometheus, Sample, Series, Target
 from inferwatch.render.fetch import Answer, answers
+from inferwatch.render.fields import series_name
 from inferwatch.render.variables import Window, chosen, fill_in
 
 Json = Mapping[str, Any]
@@ -23,7 +24,6 @@ _NAMED = re.compile(rb"^(?:# TYPE )?([a-zA-Z_:][a-zA-Z0-9_:]*)[{ ]", re.MULTILIN
 _OF_A_VARIABLE = re.compile(r"label_values\((.+),\s*\w+\)")
 _OF_PROMETHEUS = {"ALERTS", "ALERTS_FOR_STATE", "up"}
 _OF_A_SCRAPE = re.compile(r"^scrape_(?:duration_seconds|samples_\w+|series_added)$")
-_LEGEND = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SUFFIX = re.compile(r"_(?:bucket|sum|count|created)$")
 RANGES = {"percentunit": (-1e9, 1.0 + 1e-6), "s": (0.0, 1e7), "bytes": (0.0, 1e15), "reqps": (0.0, 1e7)}
 """Grafana unit -> what values of it can be at all; an overspent budget is a negative ratio."""
@@ -156,6 +156,7 @@ def _judge(report: Report, board: Json, panel: Json, given: Sequence[Answer]) ->
     """Count the panel's queries and hold what they gave against its unit and legend."""
     defaults = panel["fieldConfig"]["defaults"]
     low, high = RANGES.get(defaults.get("unit", ""), (-math.inf, math.inf))
+    high = max(high, defaults.get("max", high))
     for target, answer in zip(panel["targets"], given, strict=True):
         where = f"{board['uid']}: {panel['title']} ({target['refId']})"
         report.queries += 1
@@ -173,6 +174,14 @@ def _judge(report: Report, board: Json, panel: Json, given: Sequence[Answer]) ->
             report.faults.append(
                 f"{where}: values {min(values):g} to {max(values):g} are no {defaults['unit']}"
             )
-        for label in _LEGEND.findall(target["legendFormat"]):
-            if all(label not in labels for labels, _ in labelled):
-                report.faults.append(f"{where}: no series has the legend's label {label!r}")
+        if answer.format == "time_series":
+            report.faults += [f"{where}: {fault}" for fault in _legends(answer)]
+
+
+def _legends(answer: Answer) -> list[str]:
+    """Why a reader could not tell the series apart by their legends."""
+    given: list[Series | Sample] = [*answer.series, *answer.samples]
+    names = [series_name(answer, one.labels) for one in given]
+    faults = [f"the legend {answer.legend!r} is empty for {names.count('')} series"] if "" in names else []
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    return faults + [f"{names.count(name)} series have the legend {name!r}" for name in twice]

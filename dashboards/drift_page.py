@@ -84,6 +84,7 @@ def _answer(spec: Spec) -> Band:
                 steps=((None, GREEN), (first, ORANGE), (second, RED)),
                 width=6,
                 decimals=0,
+                maximum=1000,
                 no_value="not judged yet",
             ),
             stat(

@@ -94,6 +94,7 @@ def _answer(spec: Spec) -> Band:
                 steps=((None, RED), (spec.gate_test.min_rate_ratio, GREEN)),
                 width=6,
                 decimals=0,
+                maximum=10,
                 no_value="no rate is wanted",
             ),
         ],

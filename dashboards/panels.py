@@ -78,6 +78,7 @@ def stat(
     title: str, says: str, source: str, queries: Sequence[Query], unit: str = "short", *, steps: Steps = PLAIN,
     width: int = 4, decimals: int | None = None, mappings: Sequence[Json] = (), spark: bool = True,
     no_value: str = "no data", unit_words: str = "", text: str = "auto", overrides: Sequence[Json] = (),
+    maximum: float | None = None,
 ) -> ModernPanel:  # fmt: skip
     """One number (or one a series), coloured by its thresholds."""
     defaults: Json = {
@@ -87,8 +88,9 @@ def stat(
         "thresholds": thresholds(steps),
         "unit": unit,
     }
-    if decimals is not None:
-        defaults["decimals"] = decimals
+    for key, value in (("decimals", decimals), ("max", maximum)):
+        if value is not None:
+            defaults[key] = value
     return ModernPanel(
         kind="stat", title=title, description=describe(says, unit, source, unit_words), width=width,
         targets=_lettered(queries), field_config={"defaults": defaults, "overrides": list(overrides)},

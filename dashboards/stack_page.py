@@ -173,7 +173,7 @@ def _probes(spec: Spec) -> Band:
 
 
 def _judging(spec: Spec) -> Band:
-    group = 'label_replace(%s, "group", "$1", "rule_group", ".*;(.*)")'
+    group = 'max by (group) (label_replace(%s, "group", "$1", "rule_group", ".*;(.*)"))'
     return Band(
         8,
         [
@@ -183,7 +183,7 @@ def _judging(spec: Spec) -> Band:
                 PROMETHEUS,
                 [
                     query(
-                        group % "max by (rule_group) (prometheus_rule_group_last_duration_seconds)",
+                        group % "prometheus_rule_group_last_duration_seconds",
                         "{{group}}",
                     )
                 ],

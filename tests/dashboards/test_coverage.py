@@ -91,9 +91,31 @@ def test_data_units_and_legends_are_judged(page: None) -> None:
     high = coverage.examine([board(("recorded:x:rate", "{{model}}"))], Served(answers, {}), VIEW)
     assert high.faults == ["d: P (A): values 97 to 97 are no percentunit"]
     label = coverage.examine([board(("llm_a_ratio", "{{pod}}"))], Served(answers, {}), VIEW)
-    assert label.faults == ["d: P (A): no series has the legend's label 'pod'"]
+    assert label.faults == ["d: P (A): the legend '{{pod}}' is empty for 1 series"]
     empty = coverage.examine([board(("llm_h_bucket", ""))], Served(answers, {}), VIEW)
     assert (empty.with_data, empty.without_data, empty.faults) == (0, ["d: P (A)"], [])
+
+
+def test_two_series_of_one_name_are_a_fault(page: None) -> None:
+    """A reader could not tell them apart; a label that only one of them has is enough."""
+    del page
+    two = [Series({"model": "m", "rank": r}, ((0, 0.5),)) for r in ("0", "1")]
+    same = coverage.examine([board(("llm_a_ratio", "{{model}}"))], Served({"llm_a_ratio": two}, {}), VIEW)
+    assert same.faults == ["d: P (A): 2 series have the legend 'm'"]
+    apart = coverage.examine(
+        [board(("llm_a_ratio", "{{model}} {{rank}}"))], Served({"llm_a_ratio": two}, {}), VIEW
+    )
+    assert apart.faults == []
+
+
+def test_a_share_may_be_over_one_only_where_the_panel_says_so(page: None) -> None:
+    """A rise of 120 % on a panel that goes to 1000; none on one without a maximum."""
+    del page
+    rise = [Series({"model": "m"}, ((0, 1.2),))]
+    one = board(("llm_a_ratio", "{{model}}"))
+    assert len(coverage.examine([one], Served({"llm_a_ratio": rise}, {}), VIEW).faults) == 1
+    one["panels"][0]["fieldConfig"]["defaults"]["max"] = 1000
+    assert coverage.examine([one], Served({"llm_a_ratio": rise}, {}), VIEW).faults == []
 
 
 def test_a_metric_that_nobody_exports_is_a_fault(page: None) -> None:
