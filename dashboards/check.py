@@ -10,7 +10,7 @@ import yaml
 
 from dashboards import lint, typecheck
 from dashboards.coverage import Report, examine
-from dashboards.registry import NEEDS, build_all
+from dashboards.registry import MAY_BE_MISSING, NEEDS, build_all
 from dashboards.render import ROOT, write
 from dashboards.style import PROMETHEUS_UID, Json
 from inferwatch.promapi import PromError, Prometheus
@@ -42,7 +42,9 @@ def live(boards: Sequence[Json], url: str, span: str, scrape_seconds: int) -> Re
     """
     now = time.time()
     with Prometheus(url, timeout_seconds=60.0) as prometheus:
-        return examine(boards, prometheus, window(now - seconds(span), now, scrape_seconds), NEEDS)
+        return examine(
+            boards, prometheus, window(now - seconds(span), now, scrape_seconds), NEEDS, MAY_BE_MISSING
+        )
 
 
 def counts(report: Report) -> str:

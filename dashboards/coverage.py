@@ -45,11 +45,13 @@ class Report:
 
 
 def examine(
-    dashboards: Sequence[Json], prometheus: Prometheus, view: Window, needs: Mapping[str, str] | None = None
+    dashboards: Sequence[Json], prometheus: Prometheus, view: Window, needs: Mapping[str, str] | None = None,
+    may_be_missing: Mapping[str, str] | None = None,
 ) -> Report:  # fmt: skip
     """Run every query over *view* and hold it against what is exported and recorded now.
 
     *needs*: uid -> a metric without which that page is not examined (no GPU here), which the report says.
+    *may_be_missing*: metric -> when it is rightly not there, which the report says too.
     Raises PromError when Prometheus, or a page that a target serves, cannot be read.
     """
     report = Report(dashboards=len(dashboards))
@@ -73,7 +75,9 @@ def examine(
                 continue
             queried |= names
             for name in sorted(names - served - recorded - _OF_PROMETHEUS):
-                if not _OF_A_SCRAPE.match(name):
+                if when := (may_be_missing or {}).get(name):
+                    report.not_examined.append(f"{board['uid']}: {where}: no {name} {when}")
+                elif not _OF_A_SCRAPE.match(name):
                     report.faults.append(f"{board['uid']}: {where}: nobody exports {name}")
         given = answers(board, prometheus, values, view)
         for panel in panels:

@@ -33,6 +33,15 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
 NEEDS = {GPU_UID: node.GPU_UP, NODE_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, DRIFT_UID: drift.STREAMS}
 """uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings."""
 
+MAY_BE_MISSING = {
+    load.RUN_INFO: "while no load runs",
+    node.GPU_PROCESS_MEMORY_BYTES: "while no process uses a GPU",
+    node.CGROUP_MEMORY_BYTES: "without cgroup v2",
+    node.CGROUP_MEMORY_LIMIT_BYTES: "without a memory limit",
+    node.CGROUP_PRESSURE_SECONDS_TOTAL: "without cgroup v2",
+}
+"""Metric -> when a healthy stack does not have it; a page that asks for it then is told, not faulted."""
+
 
 def build_all(spec: Spec) -> dict[str, Json]:
     """uid -> dashboard.

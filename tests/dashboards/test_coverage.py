@@ -150,6 +150,16 @@ def test_a_page_whose_hardware_is_missing_is_said_to_be_left_out(page: None) -> 
     assert (examined.queries, examined.not_examined) == (1, [])
 
 
+def test_what_may_rightly_be_missing_is_told_and_no_fault(page: None) -> None:
+    """No load run: its annotation has nothing to ask, on any page."""
+    del page
+    found = coverage.examine(
+        [board(("llm_gone", ""))], Served({}, {}), VIEW, may_be_missing={"llm_gone": "while no load runs"}
+    )
+    assert found.faults == []
+    assert found.not_examined == ["d: P: no llm_gone while no load runs"]
+
+
 def test_no_target_that_can_be_read_is_an_error() -> None:
     """Else every metric would be missing, or none."""
     gone = Target("j", "i", {}, "http://127.0.0.1:1/metrics", "up", "", None)
