@@ -64,6 +64,22 @@ def draw(
     )  # fmt: skip
 
 
+def draw_panel(
+    dashboard: Json, panel_id: int, prometheus: Prometheus, view: Window,
+    selection: Mapping[str, Sequence[str]] | None = None,
+) -> Placed:  # fmt: skip
+    """One panel alone, for a notification or a report: only its own queries are asked.
+
+    Raises ValueError when the dashboard has no such panel, else as draw().
+    """
+    found = [p for p in dashboard["panels"] if p["id"] == panel_id and p["type"] != "row"]
+    if not found:
+        ids = ", ".join(str(p["id"]) for p in dashboard["panels"] if p["type"] != "row")
+        raise ValueError(f"{dashboard['uid']} has no panel {panel_id}; it has {ids}")
+    (placed,) = draw({**dashboard, "panels": found}, prometheus, view, selection).panels
+    return placed
+
+
 def _placed(panel: Json, given: Sequence[Answer], view: Window, marks: Sequence[Event]) -> Placed:
     at = panel["gridPos"]
     canvas = Canvas(at["w"] * CELL_WIDTH - GAP, at["h"] * CELL_HEIGHT - GAP)

@@ -6,7 +6,7 @@ import pytest
 
 from inferwatch.promapi import PromError, Series
 from inferwatch.render.canvas import Line, Text
-from inferwatch.render.page import draw
+from inferwatch.render.page import draw, draw_panel
 from inferwatch.render.variables import window
 
 VIEW = window(0, 100, 5)
@@ -56,6 +56,16 @@ def test_picked_values_reach_the_query(panel: Any, dashboard: Any, told: Any) ->
     prometheus = told({"x": SERIES})
     draw(dashboard(panel("timeseries", ['x{service=~"$service"}'])), prometheus, VIEW, {"service": ["llm"]})
     assert prometheus.asked == ['x{service=~"llm"}']
+
+
+def test_one_panel_alone_asks_only_its_own_queries(panel: Any, dashboard: Any, told: Any) -> None:
+    """For a notification; a panel that is not there is told with those that are."""
+    board = dashboard(panel("timeseries", ["good"], id=1), panel("timeseries", ["other"], id=2))
+    prometheus = told({"good": SERIES, "other": SERIES})
+    placed = draw_panel(board, 2, prometheus, VIEW)
+    assert (placed.id, placed.state, prometheus.asked) == (2, "data", ["other"])
+    with pytest.raises(ValueError, match="no panel 7; it has 1, 2"):
+        draw_panel(board, 7, prometheus, VIEW)
 
 
 def test_an_annotation_marks_where_it_begins(panel: Any, dashboard: Any, told: Any) -> None:
