@@ -1,11 +1,12 @@
 """A minute of a healthy simulated engine -> a whole day of it, judged by the rules under promtool, in minutes.
 
 The engine is read through the exporter at the production interval. Each step of the day is one of the
-recorded steps, drawn at random, or an idle one; how often follows the hour. promtool evaluates every
-group at the quickest interval, which only makes the slower ones stricter.
+recorded steps, drawn at random, or an idle one; how often follows the hour. promtool has one interval for
+all groups of a test: pages are judged at the quick one, everything together at the slow one.
 """
 
 import asyncio
+import json
 import math
 import random
 import re
@@ -25,7 +26,7 @@ from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import HOST, Settings
 from slo import spec as slo_spec
-from slo.names import alerts, engine, labels
+from slo.names import alerts, engine, labels, records
 from slo.spec import Spec
 
 RECORDED_STEPS = 24
@@ -62,12 +63,11 @@ def run(settings: Settings, hours: float, reporter: Reporter) -> Day:
     pages = _recorded(spec, settings, reporter)
     steps = int(hours * HOUR_SECONDS / spec.intervals.scrape_seconds)
     columns = stretched(pages, steps, spec.intervals.scrape_seconds, random.Random(SEED))
-    test = settings.run_dir / "day" / "healthy-day.promtool.yaml"
-    _write(spec, columns, steps, test)
+    tests = _write(spec, columns, steps, settings.run_dir / "day")
     promtool = binaries.resolve("promtool", settings, reporter).path
-    with reporter.task(f"judging {hours:g} h in steps of {spec.intervals.scrape_seconds} s with promtool"):
+    with reporter.task(f"judging {hours:g} h with promtool"):
         done = subprocess.run(
-            [str(promtool), "test", "rules", str(test)], capture_output=True, text=True, check=False
+            [str(promtool), "test", "rules", *map(str, tests)], capture_output=True, text=True, check=False
         )
     said = (done.stdout + done.stderr).strip()
     return Day(hours, steps, len(columns), "" if done.returncode == 0 else said[-4000:])
@@ -153,40 +153,34 @@ def busy_share(second: int) -> float:
     return low + (high - low) * (1 - math.cos(2 * math.pi * turn)) / 2
 
 
-def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, test: Path) -> None:
-    every = spec.intervals.scrape_seconds
-    service = spec.services[0].id
+def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folder: Path) -> list[Path]:
+    """Write the rules and two tests, pages at the quick interval and all rules at the slow one."""
+    every, service = spec.intervals.scrape_seconds, spec.services[0].id
     own = f'{labels.SERVICE}="{service}",{labels.INSTANCE}="http://healthy",job="{labels.JOB_ENGINE}"'
-    for name, text in derive.rule_files(spec).items():
-        config.write_text(test.parent / name, text)
+    rules = derive.rule_files(spec)
+    for name, text in rules.items():
+        config.write_text(folder / name, text)
+    series = list(_series(columns, own, steps))
     last = (steps - 1) * every
-    content: dict[str, Any] = {
-        "rule_files": sorted(derive.rule_files(spec)),
-        "evaluation_interval": f"{spec.intervals.evaluation_seconds}s",
-        "tests": [
-            {
-                "name": "a healthy day says nothing",
-                "interval": f"{every}s",
-                "input_series": list(_series(columns, own, steps)),
-                "promql_expr_test": [
-                    _asked(
-                        f'count by (alertname, service) (count_over_time(ALERTS{{alertstate="firing",'
-                        f'alertname!="{alerts.WATCHDOG}"}}[{last + every}s]))',
-                        last,
-                        [],
-                    ),
-                    # Silence means something only where the promises were judged all day.
-                    _asked(
-                        f'count(count_over_time(slo:sli_total_events:rate{{service="{service}"}}'
-                        f"[{last + every}s]) > {0.9 * steps:.0f})",
-                        last,
-                        [{"labels": "{}", "value": len(spec.services[0].slos)}],
-                    ),
-                ],
-            }
-        ],
-    }
-    config.write_yaml(test, content)
+    span = f"[{last + every}s]"
+    silent = f'count by (alertname, service) (count_over_time(ALERTS{{alertstate="firing",alertname!="{alerts.WATCHDOG}"}}{span}))'
+    quick, slow = spec.intervals.evaluation_seconds, spec.intervals.slow_evaluation_seconds
+    written = []
+    for title, interval, files in (
+        ("pages", quick, sorted(name for name in rules if name.endswith("-base.yaml"))),
+        ("everything", slow, sorted(rules)),
+    ):
+        # Silence means something only where the promises were judged all day.
+        judged = f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{span}) > {0.9 * last / interval:.0f})'
+        checks = [
+            _asked(silent, last, []),
+            _asked(judged, last, [{"labels": "{}", "value": len(spec.services[0].slos)}]),
+        ]
+        test = {"name": title, "interval": f"{every}s", "input_series": series, "promql_expr_test": checks}
+        content = {"rule_files": files, "evaluation_interval": f"{interval}s", "tests": [test]}
+        written.append(folder / f"{title}.promtool.yaml")
+        config.write_text(written[-1], json.dumps(content))
+    return written
 
 
 def _asked(expr: str, at: int, expected: list[dict[str, Any]]) -> dict[str, Any]:
