@@ -70,7 +70,8 @@ def dependency_faults(project: Project) -> list[str]:
                 found.append(f"{service.name}: waits for {name} to be healthy, which has no health check")
             if condition == "service_completed_successfully" and other.raw.get("restart") != "no":
                 found.append(f"{service.name}: waits for {name} to end, which is started again and again")
-            if required and other.profiles and not service.profiles <= other.profiles:
+            always = not service.profiles and other.profiles
+            if required and (always or not service.profiles <= (other.profiles or service.profiles)):
                 found.append(f"{service.name}: needs {name}, which only profile {min(other.profiles)} starts")
         if _reaches(project, service.name, service.name, set()):
             found.append(f"{service.name}: waits for itself, over others")

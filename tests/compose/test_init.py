@@ -1,0 +1,110 @@
+"""What the init container makes: passwords once, secrets for Alertmanager's group, targets from .env."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from inferwatch.compose import engine_cpu
+from inferwatch.compose.init import Folders, add_node, prepare
+from inferwatch.stack.errors import StackError
+from inferwatch.stack.vllm_cpu import VllmCpu
+from slo import spec as slo_spec
+
+ENGINES = {
+    "INFERWATCH_ENGINES": "http://engine:8000, http://host.docker.internal:8001",
+    "INFERWATCH_SERVICE": "llm",
+}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Empty volumes, and a folder of the person's secrets."""
+    for name in ("config", "secrets", "notify"):
+        (tmp_path / name).mkdir()
+    return Folders(tmp_path / "config", tmp_path / "secrets", tmp_path / "notify")
+
+
+def test_the_password_is_made_once_and_never_shown(folders: Folders) -> None:
+    """32 characters or more, readable by owner and group only, kept at the next start, in no line of output."""
+    said = prepare(slo_spec.load(), folders, ENGINES)
+    file = folders.secrets / "grafana_admin_password"
+    first = file.read_text()
+    again = prepare(slo_spec.load(), folders, ENGINES)
+
+    assert len(first) >= 32
+    assert stat.S_IMODE(file.stat().st_mode) == 0o440
+    assert file.read_text() == first
+    assert "kept" in again[0]
+    assert first not in "".join(said + again)
+
+
+def test_targets_and_the_allow_list_come_from_env(folders: Folders) -> None:
+    """Every engine named in .env is a target with its service, and nothing else may be read."""
+    prepare(slo_spec.load(), folders, ENGINES)
+    targets = json.loads((folders.config / "targets" / "engines.json").read_text())
+    allow = yaml.safe_load((folders.config / "exporter-engine.yml").read_text())["allow"]
+
+    assert targets == [
+        {"targets": ["http://engine:8000", "http://host.docker.internal:8001"], "labels": {"service": "llm"}}
+    ]
+    assert [(a["host"], a["ports"]) for a in allow] == [("engine", [8000]), ("host.docker.internal", [8001])]
+    assert json.loads((folders.config / "targets" / "nodes.json").read_text()) == []
+
+
+def test_a_node_agent_is_added_beside_the_engines(folders: Folders) -> None:
+    """Only profile gpu has one; without it Prometheus waits for none."""
+    prepare(slo_spec.load(), folders, ENGINES)
+    add_node(folders, "exporter-node:9481")
+
+    assert json.loads((folders.config / "targets" / "nodes.json").read_text()) == [
+        {"targets": ["exporter-node:9481"], "labels": {}}
+    ]
+
+
+def test_a_secret_is_copied_for_alertmanager_and_goes_when_it_goes(folders: Folders) -> None:
+    """Slack is switched on by its file, by path, and off again when the file is taken away."""
+    (folders.notify / "README.md").write_text("not a secret")
+    (folders.notify / "slack_url").write_text("http://127.0.0.1:9/hook\n")
+    prepare(slo_spec.load(), folders, ENGINES)
+    config = (folders.config / "alertmanager.yml").read_text()
+    copy = folders.secrets / "notify" / "slack_url"
+
+    assert (copy.read_text(), stat.S_IMODE(copy.stat().st_mode)) == ("http://127.0.0.1:9/hook", 0o440)
+    assert f"api_url_file: {copy}" in config
+    assert "127.0.0.1:9/hook" not in config
+    assert "url: http://receiver:9095/notify" in config
+
+    (folders.notify / "slack_url").unlink()
+    prepare(slo_spec.load(), folders, ENGINES)
+    assert not copy.exists()
+    assert "slack" not in (folders.config / "alertmanager.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({}, "INFERWATCH_ENGINES is empty; set it in .env"),
+        ({"INFERWATCH_ENGINES": "engine"}, "'engine' is neither"),
+        (
+            {**ENGINES, "INFERWATCH_SERVICE": "x"},
+            "INFERWATCH_SERVICE=x: slo.yaml has no such service; it has llm",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named(folders: Folders, environ: dict[str, str], said: str) -> None:
+    """A wrong .env ends the init container with its reason, and nothing else starts."""
+    with pytest.raises(StackError, match=said):
+        prepare(slo_spec.load(), folders, environ)
+
+
+def test_vllm_in_its_container_is_the_launchers_but_for_its_address() -> None:
+    """Same flags as natively, listening on every address of the container, on port 8000."""
+    words, environment = engine_cpu.argv(VllmCpu("0.32.0", Path("/v/bin/python"), Path("/m")))
+
+    assert words[:3] == ["/v/bin/vllm", "serve", "/m"]
+    assert words[words.index("--host") + 1] == "0.0.0.0"
+    assert words[words.index("--port") + 1] == "8000"
+    assert environment["HF_HUB_OFFLINE"] == "1"
