@@ -37,7 +37,9 @@ def parser() -> argparse.ArgumentParser:
         help=f"label `instance` of the engines of this node, {{port}} for their port (default {DEFAULT_INSTANCE})",
     )
     made.add_argument("--config", type=Path, help="engines, tenants and expected GPUs (YAML)")
-    made.add_argument("--web-config", "--web.config.file", dest="web_config", type=Path, help="TLS and basic auth")
+    made.add_argument(
+        "--web-config", "--web.config.file", dest="web_config", type=Path, help="TLS and basic auth"
+    )
     made.add_argument("--spec", type=Path, default=slo.spec.DEFAULT_PATH, help="slo.yaml")
     made.add_argument(
         "--nvml-recording",
