@@ -102,4 +102,6 @@ def test_a_secret_file_switches_on_its_way_beside_the_receiver(settings: Setting
 
 def test_a_load_run_is_scraped_as_the_service_it_loads() -> None:
     """On loopback, at the port it got."""
-    assert config.load_targets("llm", 12345) == [{"targets": ["127.0.0.1:12345"], "labels": {"service": "llm"}}]
+    assert config.load_targets("llm", 12345) == [
+        {"targets": ["127.0.0.1:12345"], "labels": {"service": "llm"}}
+    ]
