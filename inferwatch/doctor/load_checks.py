@@ -75,7 +75,9 @@ def batch_limit(seen: Evidence, _: Spec) -> Finding:
     if not seen.pages:
         return Finding(name, seen.url, "unknown", NO_METRICS)
     states = [_state(page) for page in seen.pages]
-    limited = [s for s in states if s[0] > 0 and s[1] > 0 and s[2] < KV_FREE_BELOW]
+    limited = [
+        s for s, page in zip(states, seen.pages, strict=True) if s[0] > 0 and s[1] > 0 and _fits(page, s[2])
+    ]
     busy = [s for s in states if s[0] > 0]
     running, waiting = max(s[0] for s in states), max(s[1] for s in states)
     kv = max(s[2] for s in states)
@@ -94,6 +96,13 @@ def batch_limit(seen: Evidence, _: Spec) -> Finding:
         "time to first token for everyone.",
         "a higher --max-num-seqs (and --max-num-batched-tokens, where prompts are long)",
     )
+
+
+def _fits(page: Page, used: float) -> bool:
+    """Whether the KV cache has room for two more requests of the mean length, and is far from full."""
+    capacity, length = _capacity(page), _mean_length(page)
+    roomy = capacity is None or length is None or capacity * (1 - used) >= 2 * length
+    return used < KV_FREE_BELOW and roomy
 
 
 def _state(page: Page) -> tuple[float, float, float]:
