@@ -10,8 +10,6 @@ from slo.objectives import Service
 from slo.spec import Spec
 
 DAY_HOURS = 24.0
-LEFT_OUT = "direct-vllm"
-"""Rules for engines that are scraped without the exporter: no row has any, and they cost as much as a service."""
 
 
 def derived(spec: Spec, rows: Sequence[Row]) -> Spec:
@@ -36,14 +34,16 @@ def _service(base: Service, row: Row) -> Service:
 
 
 def rule_files(spec: Spec) -> dict[str, str]:
-    """Return file name -> text of the rules that a stage runs, from the generator of the shipped ones."""
-    from alerts.render import RULES, files
+    """
+    Return file name -> text of the rules that a stage runs, from the generator of the shipped ones.
 
-    return {
-        path.removeprefix(f"{RULES}/"): text
-        for path, text in files(spec).items()
-        if path.startswith(f"{RULES}/") and LEFT_OUT not in path
-    }
+    Left out are those for engines scraped without the exporter: no row has any, and they cost as much
+    as a service.
+    """
+    from alerts.registry import all_groups
+    from alerts.rule import rule_file
+
+    return {f"{group.name}.yaml": rule_file((group,)) for group in all_groups(spec)}
 
 
 def histories(rows: Sequence[Row]) -> list[ServiceHistory]:
