@@ -186,36 +186,23 @@ def aiperf(load: Load, url: str, folder: Path, core: int) -> Said:
 def guidellm(load: Load, url: str, folder: Path, core: int) -> Said:
     """guidellm from the environment in INFERWATCH_BENCH_GUIDELLM; it keeps no gaps."""
     python, tokenizer = _environment("GUIDELLM"), _tokenizer()
-    command = [
-        str(Path(python).with_name("guidellm")),
-        "benchmark",
-        "run",
-        "--target",
-        url,
-        "--model",
-        "mock",
-    ]
-    command += [
-        "--processor",
-        tokenizer,
-        "--request-type",
-        "text_completions",
-        "--output-path",
-        str(folder / "r.json"),
-    ]
-    command += [
-        "--data",
-        f"prompt_tokens=16,output_tokens={load.chunks}",
-        "--max-seconds",
-        f"{load.seconds:g}",
-    ]
-    command += ["--rate-type", "poisson", "--rate", f"{load.rate:g}"] if load.rate else [
-        "--rate-type", "concurrent", "--rate", str(load.users)]  # fmt: skip
+    profile = f"kind=poisson,rate={load.rate:g}" if load.rate else f"kind=concurrent,streams={load.users}"
+    command = [str(Path(python).with_name("guidellm")), "run", "--profile", profile, "--disable-console"]
+    command += ["--backend", f"kind=openai_http,target={url},model=mock,request_format=/v1/completions"]
+    command += ["--constraint", f"kind=max_duration,seconds={load.seconds:g}"]
+    command += ["--tokenizer", f"kind=huggingface_auto,model={tokenizer}"]
+    command += ["--data", f"kind=synthetic_text,prompt_tokens=16,output_tokens={load.chunks}"]
+    command += ["--output", f"kind=json,path={folder / 'r.json'}"]
     said = _run(command, folder, core)
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     requests = found["benchmarks"][0]["requests"]
+    said.delays_s = []
     for one in requests["successful"]:
-        _take(said, (one.get("time_to_first_token_ms") or 0) / 1e3, [], failed=False)
+        ttft_s = one["time_to_first_token_ms"] / 1e3
+        _take(said, ttft_s, [], failed=False)
+        said.by_id[one["response_id"].removeprefix("cmpl-")] = (ttft_s, [])
+        if load.rate:
+            said.delays_s.append(one["request_dispatch_delay"])
     said.failed += len(requests["errored"])
     return said
 
