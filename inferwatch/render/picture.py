@@ -55,7 +55,7 @@ def _raster(
     out = io.BytesIO()
     figure.savefig(
         out, format="png", facecolor=ground["page"], metadata={"Software": "inferwatch"},
-        pil_kwargs={"compress_level": 9},
+        pil_kwargs={"compress_level": 6},
     )  # fmt: skip
     return out.getvalue()
 

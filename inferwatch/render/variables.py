@@ -53,8 +53,10 @@ def chosen(dashboard: Json, selection: Mapping[str, Sequence[str]]) -> dict[str,
 
 
 def _as_regex(picked: Sequence[str]) -> str:
-    escaped = [re.sub(r"([\\^$.|?*+()\[\]{}])", r"\\\\\1", one) for one in picked]
-    return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+    """Values taken literally: escaped for the regular expression, then for the PromQL string around it."""
+    escaped = [re.sub(r"([\\^$.|?*+()\[\]{}])", r"\\\1", one) for one in picked]
+    pattern = escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+    return pattern.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 _NAME = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::\w+)?\}|([A-Za-z_]\w*))")

@@ -35,6 +35,13 @@ def test_several_values_are_one_pattern(dashboard: Any) -> None:
     assert chosen(dashboard(), {"service": ["a.b", "c"]}) == {"service": r"(a\\.b|c)"}
 
 
+def test_a_value_cannot_leave_its_string(dashboard: Any) -> None:
+    """A quote stays inside the matcher, a backslash is a backslash: nothing picked becomes a query."""
+    picked = chosen(dashboard(), {"service": ['x"} or vector(1) #']})["service"]
+    assert picked == 'x\\"\\\\} or vector\\\\(1\\\\) #'
+    assert chosen(dashboard(), {"service": ["a\\b"]})["service"] == "a" + "\\" * 4 + "b"
+
+
 def test_an_unknown_variable_is_named(dashboard: Any) -> None:
     """The error says what there is."""
     with pytest.raises(VariableError, match="no variable modle; it has service"):
