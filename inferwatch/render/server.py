@@ -1,12 +1,15 @@
 """`python -m inferwatch.render`: dashboards as live pages on loopback, for machines without Grafana.
 
-GET /<uid>?range=6h&theme=dark&service=llm draws a page now; GET / goes to the first dashboard.
+GET /<uid>?range=6h&theme=dark&service=llm draws a page now; GET / goes to the first dashboard. Links made for
+Grafana, /d/<uid>?var-service=llm&from=<ms>&to=<ms>, show the same here.
 """
 
 import argparse
 import asyncio
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -19,7 +22,8 @@ from inferwatch.render.variables import VariableError, window
 LOOPBACK = "127.0.0.1"
 KEEP_SECONDS = 4.0
 MOST_KEPT = 64
-_RESERVED = {"range", "theme", "refresh"}
+_RESERVED = {"range", "theme", "refresh", "from", "to", "orgId"}
+_ALL = {"All", "$__all"}
 
 
 class Pages:
@@ -36,6 +40,8 @@ class Pages:
         app.router.add_get("/", self.index)
         app.router.add_get("/-/healthy", self.healthy)
         app.router.add_get("/{uid}", self.page)
+        app.router.add_get("/d/{uid}", self.page)
+        app.router.add_get("/d/{uid}/{slug}", self.page)
         return app
 
     async def healthy(self, request: web.Request) -> web.Response:
@@ -70,10 +76,11 @@ class Pages:
         theme = asked.get("theme", "auto")
         if theme not in {"auto", "dark", "light"}:
             raise web.HTTPBadRequest(text=f"theme {theme!r}: give auto, dark or light\n")
-        selection = {name: asked.getall(name) for name in asked if name not in _RESERVED}
-        now = time.time()
+        selection = {name: asked.getall(name) for name in asked if not _of_grafana(name)}
+        selection |= _grafana_variables(request, dashboards[uid])
         try:
-            view = window(now - seconds(asked.get("range", "1h")), now, self.scrape_seconds)
+            start, end = _range(request)
+            view = window(start, end, self.scrape_seconds)
             with Prometheus(self.prometheus_url) as prometheus:
                 page = draw(dashboards[uid], prometheus, view, selection)
         except (SourceError, VariableError) as error:
@@ -83,6 +90,31 @@ class Pages:
         query = f"?{request.query_string}" if request.query_string else ""
         links = [(one["title"], f"/{name}{query}") for name, one in dashboards.items()]
         return html(page, links=links, refresh_seconds=max(view.step_seconds, 15), theme=theme)
+
+
+def _of_grafana(name: str) -> bool:
+    return name in _RESERVED or name.startswith("var-")
+
+
+def _grafana_variables(request: web.Request, dashboard: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Variables of a link made for Grafana, which leaves out what a dashboard does not have."""
+    names = [v["name"] for v in dashboard["templating"]["list"] if v["type"] != "datasource"]
+    picked = {
+        name: [v for v in request.query.getall(f"var-{name}", []) if v and v not in _ALL] for name in names
+    }
+    return {name: values for name, values in picked.items() if values}
+
+
+def _range(request: web.Request) -> tuple[float, float]:
+    """Unix seconds of start and end: from= and to= in milliseconds, as Grafana writes moments, else range=."""
+    asked, now = request.query, time.time()
+    if asked.get("from", "").isdecimal():
+        end = int(asked["to"]) / 1000 if asked.get("to", "").isdecimal() else now
+        start = int(asked["from"]) / 1000
+        if start >= end:
+            raise SourceError(f"from {asked['from']} is not before to; give milliseconds, the earlier first")
+        return start, end
+    return now - seconds(asked.get("range", "1h")), now
 
 
 def main() -> None:

@@ -41,6 +41,20 @@ async def test_a_page_is_drawn_with_what_the_address_says(folder: Path, asked: l
     assert asked == ['x{service=~"llm"}']
 
 
+async def test_a_link_made_for_grafana_shows_the_same_here(folder: Path, asked: list[str]) -> None:
+    """The link of an alert: var-service is picked, a variable that the page lacks and All are left out."""
+    app = server.Pages("http://127.0.0.1:1", folder, 5).application()
+    async with TestClient(TestServer(app)) as client:
+        path = "/d/d/some-title?orgId=1&var-service=llm&var-model=m&from=1790000000000&to=1790003600000"
+        answer = await client.get(path)
+        assert answer.status == 200
+        assert "one point every 15 s" in await answer.text()
+        assert (await client.get("/d/d?var-service=All&from=now-6h&to=now")).status == 200
+        backwards = await client.get("/d/d?from=1790003600000&to=1790000000000")
+        assert (backwards.status, "is not before to" in await backwards.text()) == (400, True)
+    assert asked == ['x{service=~"llm"}', 'x{service=~".*"}']
+
+
 async def test_the_root_goes_to_the_first_dashboard(folder: Path) -> None:
     """A bare address shows something."""
     app = server.Pages("http://127.0.0.1:1", folder, 5).application()
