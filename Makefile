@@ -7,7 +7,7 @@ ENGINE ?=
 BIN := .venv/bin
 STAMP := .venv/.complete
 
-.PHONY: help venv services up down status loop gate-demo test lint fmt check compose-check gen dashboards-check pictures clean
+.PHONY: help venv services up down status loop drift-e2e gate-demo test lint fmt check compose-check gen dashboards-check pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -36,6 +36,9 @@ loop: $(STAMP) ## a real vLLM on CPU: load it, hang it, kill it, and compare wha
 
 gate-demo: $(STAMP) ## the release gate on simulated builds of known slowness, and its power curve (quiet machine)
 	$(BIN)/inferwatch gate-demo
+
+drift-e2e: $(STAMP) ## real embeddings through the tap: healthy, shifted, slow, swapped; on compressed time
+	$(BIN)/inferwatch drift e2e
 
 lint: $(STAMP) ## ruff, mypy --strict, import contracts, spelling
 	$(BIN)/ruff check .

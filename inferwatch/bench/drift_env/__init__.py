@@ -1,0 +1,1 @@
+"""What the drift benchmark runs in environments of its own: texts, embeddings, peers. Imports nothing of ours."""
