@@ -1,0 +1,1 @@
+"""What we publish, written down from the places that define it."""
