@@ -5,7 +5,7 @@ from pathlib import Path
 
 from inferwatch.reference.names import Name, read
 from inferwatch.stack import config
-from slo.names import engine
+from slo.names import canary, drift, engine
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = "docs/metrics.md"
@@ -28,6 +28,18 @@ PAGES = (
         "recording rules over the node agent's series, or another GPU exporter's",
     ),
 )
+HISTOGRAMS = frozenset(
+    {
+        canary.REQUEST_DURATION,
+        canary.TIME_TO_FIRST_TOKEN,
+        drift.RETRIEVAL_SECONDS,
+        drift.RETRIEVAL_TOP_SCORE,
+        drift.RETRIEVAL_MEAN_SCORE,
+        drift.RETRIEVAL_QUERY_LENGTH,
+        drift.TAP_DURATION,
+    }
+)
+"""Of exporters that have no list of families."""
 GEN_AI = (
     ("gen_ai.server.request.duration", engine.REQUEST_DURATION_SECONDS),
     ("gen_ai.server.time_to_first_token", engine.TIME_TO_FIRST_TOKEN_SECONDS),
@@ -74,13 +86,11 @@ def _helps() -> Iterator[tuple[str, tuple[str, str]]]:
 def _kind(name: str) -> str:
     if ":" in name or name == "sloth_slo_info":
         return "record"
-    return (
-        "counter"
-        if name.endswith("_total")
-        else "gauge or histogram"
-        if name.endswith("_seconds")
-        else "gauge"
-    )
+    if name in HISTOGRAMS:
+        return "histogram"
+    if name == engine.EXPORTER_TRANSLATE_SECONDS:
+        return "summary"
+    return "counter" if name.endswith("_total") else "gauge"
 
 
 def write(*, check: bool, root: Path = ROOT) -> list[str]:
