@@ -1,15 +1,18 @@
 """A dashboard and a Prometheus -> the answers to all of its queries, asked a few at a time."""
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from inferwatch.promapi import PromError, Prometheus, Sample, Series
+from inferwatch.render.theme import settled
 from inferwatch.render.variables import VariableError, Window, fill_in
 
 Json = Mapping[str, Any]
 AT_ONCE = 4
+_LABEL_VALUES = re.compile(r"label_values\((.+),\s*(\w+)\)")
 MOST_MARKS = 40
 
 
@@ -79,9 +82,30 @@ def events(dashboard: Json, prometheus: Prometheus, values: Mapping[str, str], v
         last = float("-inf")
         for at in sorted({t for s in series for t in _begins(s, view.step_seconds)}):
             if at - last >= apart:
-                found.append(Event(at, one["name"], one["iconColor"]))
+                found.append(Event(at, one["name"], settled(one["iconColor"])))
                 last = at
     return sorted(found, key=lambda event: event.at)
+
+
+def first_values(dashboard: Json, prometheus: Prometheus) -> dict[str, list[str]]:
+    """A value for each variable that has no All and none picked: its first, as Grafana would choose.
+
+    Raises PromError when Prometheus cannot be asked.
+    """
+    found: dict[str, list[str]] = {}
+    for one in dashboard["templating"]["list"]:
+        if one["type"] != "query" or one.get("includeAll") or one.get("allValue"):
+            continue
+        current = (one.get("current") or {}).get("value")
+        query = one.get("query")
+        text = query.get("query", "") if isinstance(query, dict) else str(query or "")
+        asked = _LABEL_VALUES.fullmatch(text.strip())
+        if isinstance(current, str) and current and not current.startswith("$"):
+            found[one["name"]] = [current]
+        elif asked:
+            values = sorted({s.get(asked[2], "") for s in prometheus.series([asked[1]])} - {""})
+            found |= {one["name"]: values[:1]} if values else {}
+    return found
 
 
 def _begins(series: Series, step_seconds: int) -> list[float]:

@@ -13,6 +13,10 @@ from inferwatch.render.units import show
 Json = Mapping[str, Any]
 
 
+class FieldError(ValueError):
+    """A field configuration that cannot be shown as Grafana would; the text says why."""
+
+
 @dataclass(frozen=True)
 class Field:
     """How values of one series or column are shown; *settings* is Grafana's merged field configuration."""
@@ -36,12 +40,12 @@ class Field:
         """The value's colour: its mapping's, else by the colour mode."""
         mapped = _mapped(self.settings, value)
         if mapped and "color" in mapped:
-            return str(mapped["color"])
+            return theme.settled(str(mapped["color"]))
         mode = self.settings.get("color", {})
         if value != value:
             return "muted"
         if mode.get("mode") == "fixed":
-            return str(mode["fixedColor"])
+            return theme.settled(str(mode["fixedColor"]))
         if str(mode.get("mode", "")).startswith("continuous"):
             low, high = self.settings.get("min", 0.0), self.settings.get("max", 1.0)
             return theme.scale(mode["mode"], (value - low) / (high - low or 1))
@@ -53,7 +57,7 @@ class Field:
     def fixed_colour(self) -> str:
         """The colour a series was given by name, "" where it takes one from the palette."""
         mode = self.settings.get("color", {})
-        return str(mode["fixedColor"]) if mode.get("mode") == "fixed" else ""
+        return theme.settled(str(mode["fixedColor"])) if mode.get("mode") == "fixed" else ""
 
 
 def field(panel: Json, name: str, ref_id: str = "") -> Field:
@@ -80,7 +84,7 @@ def _matches(matcher: Json, name: str, ref_id: str) -> bool:
         return bool(options == name)
     if kind == "byRegexp":
         return re.search(str(options).strip("/"), name) is not None
-    raise ValueError(f"the renderer does not know the override matcher {kind!r}; add it to fields.py")
+    raise FieldError(f"the renderer does not know the override matcher {kind!r}; add it to fields.py")
 
 
 def _mapped(settings: Json, value: float) -> Json | None:

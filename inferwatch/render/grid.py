@@ -10,7 +10,7 @@ from inferwatch.render.fetch import Answer
 from inferwatch.render.fields import Field, field
 from inferwatch.render.frame import HEAD, PAD
 from inferwatch.render.frames import Cell, Table, tabulate
-from inferwatch.render.theme import readable_on
+from inferwatch.render.theme import readable_on, settled
 
 Json = Mapping[str, Any]
 ROW = 22.0
@@ -60,7 +60,7 @@ def _colour(one: Field, cell: Cell) -> str:
         return one.colour(cell) if not math.isnan(cell) else "muted"
     for mapping in one.settings.get("mappings", ()):
         if mapping["type"] == "value" and cell in mapping["options"]:
-            return str(mapping["options"][cell].get("color", "text"))
+            return settled(str(mapping["options"][cell].get("color", "text")))
     return "text" if cell else "muted"
 
 

@@ -19,7 +19,7 @@ from inferwatch.render.frame import (
     time_axis,
     value_axis,
 )
-from inferwatch.render.theme import SERIES
+from inferwatch.render.theme import SERIES, settled
 from inferwatch.render.units import show
 from inferwatch.render.variables import Window
 
@@ -136,10 +136,10 @@ def _limits(canvas: Canvas, plot: Plot, settings: Json) -> None:
     for step in settings["thresholds"]["steps"]:
         if step["value"] is None or not plot.low <= step["value"] <= plot.high:
             continue
-        y = plot.y(step["value"])
+        y, colour = plot.y(step["value"]), settled(step["color"])
         canvas.add(
-            Rect(plot.left, plot.top, plot.right - plot.left, y - plot.top, step["color"], 0.05),
-            Line(((plot.left, y), (plot.right, y)), step["color"], 1.2, True, 0.9,
+            Rect(plot.left, plot.top, plot.right - plot.left, y - plot.top, colour, 0.05),
+            Line(((plot.left, y), (plot.right, y)), colour, 1.2, True, 0.9,
                  f"limit {show(step['value'], settings.get('unit', 'short'))}"),
         )  # fmt: skip
 

@@ -7,8 +7,9 @@ from typing import Any
 from inferwatch.promapi import Prometheus
 from inferwatch.render import cells, grid, lines, spans, tiles
 from inferwatch.render.canvas import Canvas, Rect, Text, fit
-from inferwatch.render.fetch import Answer, Event, answers, events
-from inferwatch.render.fields import tracks
+from inferwatch.render.complete import complete
+from inferwatch.render.fetch import Answer, Event, answers, events, first_values
+from inferwatch.render.fields import FieldError, tracks
 from inferwatch.render.frame import PAD
 from inferwatch.render.frames import TransformError
 from inferwatch.render.variables import Window, chosen
@@ -53,7 +54,8 @@ def draw(
     *selection* picks values of variables ({"service": ["llm"]}); a variable left out is All. A query that
     fails is shown in its panel. Raises PromError when Prometheus cannot be reached for the annotations.
     """
-    values = chosen(dashboard, selection or {})
+    dashboard = complete(dashboard)
+    values = chosen(dashboard, {**first_values(dashboard, prometheus), **(selection or {})})
     given = answers(dashboard, prometheus, values, view)
     marks = events(dashboard, prometheus, values, view)
     placed = tuple(_placed(panel, given.get(panel["id"], []), view, marks) for panel in dashboard["panels"])
@@ -97,6 +99,9 @@ def _panel(canvas: Canvas, panel: Json, given: Sequence[Answer], view: Window, m
         Rect(0, 0, canvas.width, canvas.height, "panel", radius=4, border="border"),
         Text(PAD, 20, fit(panel["title"], canvas.width - 2 * PAD, 12.5, True), "text", 12.5, bold=True),
     )
+    if panel["type"] not in _DRAW:
+        _say(canvas, f"the renderer does not draw {panel['type']} panels", "muted")
+        return "error"
     faults = [answer.error for answer in given if answer.error]
     if all(answer.empty for answer in given):
         if faults:
@@ -106,7 +111,7 @@ def _panel(canvas: Canvas, panel: Json, given: Sequence[Answer], view: Window, m
         return "empty"
     try:
         _DRAW[panel["type"]](canvas, panel, given, view, marks)
-    except (TransformError, cells.BucketError) as error:
+    except (TransformError, FieldError, cells.BucketError) as error:
         _say(canvas, str(error), "error")
         return "error"
     if faults:

@@ -3,6 +3,7 @@
 Series colours are Okabe and Ito's, scales are viridis and cividis: told apart with any colour vision.
 """
 
+import re
 from bisect import bisect_right
 
 Rgb = tuple[int, int, int]
@@ -19,6 +20,12 @@ THEMES = {"dark": DARK, "light": LIGHT}
 
 SERIES = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A900", "#8C8C8C")
 
+NAMED = {
+    "green": "#73bf69", "red": "#f2495c", "orange": "#ff9830", "yellow": "#fade2a", "blue": "#5794f2",
+    "purple": "#b877d9", "white": "#ffffff", "black": "#000000", "gray": "#808080",
+}  # fmt: skip
+"""Colours that dashboards name; shades of them ("dark-red") are drawn as the colour itself."""
+
 _STOPS: dict[str, tuple[str, ...]] = {
     "viridis": ("#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
     "cividis": ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
@@ -27,6 +34,17 @@ _STOPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _REVERSED = {"grylrd": "rdylgr"}
 _ALIASES = {"rdylgn": "rdylgr"}
+
+
+def settled(colour: str, fallback: str = "text") -> str:
+    """A colour as dashboards write it (#hex, a name, rgba()) as "#rrggbb"; "transparent" stays, else *fallback*."""
+    if colour.startswith("#"):
+        return colour[:7]
+    if colour == "transparent":
+        return colour
+    if found := re.match(r"rgba?\((\d+),\s*(\d+),\s*(\d+)", colour):
+        return "#{:02x}{:02x}{:02x}".format(*(min(int(part), 255) for part in found.groups()))
+    return NAMED.get(colour.rsplit("-", 1)[-1], fallback)
 
 
 def rgb(colour: str) -> Rgb:
@@ -51,8 +69,7 @@ def scale(name: str, share: float) -> str:
 def threshold_colour(steps: list[dict[str, object]], value: float) -> str:
     """Return the colour of the last step whose value is not over *value* (the first step has none)."""
     bounds = [float(s["value"]) for s in steps[1:] if isinstance(s["value"], int | float)]
-    colour = str(steps[bisect_right(bounds, value)]["color"])
-    return colour if colour.startswith("#") else "text"
+    return settled(str(steps[bisect_right(bounds, value)]["color"]))
 
 
 def readable_on(colour: str) -> str:

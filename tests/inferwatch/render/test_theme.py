@@ -44,3 +44,15 @@ def test_series_colours_stay_apart_without_red_and_green() -> None:
     first = [seen(c) for c in theme.SERIES[:6]]
     closest = min(abs(a[0] - b[0]) + abs(a[1] - b[1]) for i, a in enumerate(first) for b in first[i + 1 :])
     assert closest > 25
+
+
+@pytest.mark.parametrize(
+    ("written", "drawn"),
+    [
+        ("#D55E00", "#D55E00"), ("#D55E00aa", "#D55E00"), ("dark-red", "#f2495c"), ("transparent", "transparent"),
+        ("rgba(0, 211, 255, 1)", "#00d3ff"), ("what", "text"),
+    ],
+)  # fmt: skip
+def test_colours_are_read_as_dashboards_write_them(written: str, drawn: str) -> None:
+    """Names, shades, rgba() and hex with an alpha; an unknown one is the text's."""
+    assert theme.settled(written) == drawn
