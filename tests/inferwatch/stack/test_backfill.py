@@ -33,8 +33,12 @@ def written_with(
     return written, found
 
 
-def test_each_slo_gets_its_four_records_at_their_steps(tmp_path: Path) -> None:
-    """An hour at 5 s is 721 samples with both ends, three days at 60 s 4321; the last is a step before the end."""
+def test_each_slo_gets_its_six_records_at_their_steps(tmp_path: Path) -> None:
+    """
+    An hour at 5 s is 721 samples with both ends, three days at 60 s 4321 and at 300 s 865.
+
+    The last sample is a step before the end.
+    """
     written, found = written_with(tmp_path)
     slos = {
         f"llm-{s}"
@@ -42,14 +46,18 @@ def test_each_slo_gets_its_four_records_at_their_steps(tmp_path: Path) -> None:
     }
     assert {slo for _, slo in found} == slos
     for slo in slos:
-        for record, count, last in (("rate", 721, UNTIL - 5), ("avg1m", 4321, UNTIL - 60)):
+        for record, count, last in (
+            ("rate", 721, UNTIL - 5),
+            ("avg1m", 4321, UNTIL - 60),
+            ("avg5m", 865, UNTIL - 300),
+        ):
             total = found[f"slo:sli_total_events:{record}", slo]
             bad = found[f"slo:sli_bad_events:{record}", slo]
             assert (len(total), total[-1]) == (count, f"3.0 {last}")
             assert (len(bad), bad[-1]) == (count, f"0.0 {last}")
-    assert written.series == len(found) == 16
-    assert written.samples == 4 * 2 * (721 + 4321)
-    assert (written.first, written.last) == (UNTIL - 60 * 4321, UNTIL - 5)
+    assert written.series == len(found) == 24
+    assert written.samples == 4 * 2 * (721 + 4321 + 865)
+    assert (written.first, written.last) == (UNTIL - 300 * 865, UNTIL - 5)
 
 
 def test_hours_bound_the_past(tmp_path: Path) -> None:
