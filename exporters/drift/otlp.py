@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from exporters.drift.streams import Batch
+from exporters.drift.vectors import Batch
 from exporters.drift.wire import JSON, WireError
 
 PROTOBUF = "application/x-protobuf"

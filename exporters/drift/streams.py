@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from exporters.drift.judge import State, Verdict, compatible, judge
 from exporters.drift.profile import Profile
 from exporters.drift.reservoir import Reservoir
-from exporters.drift.vectors import Checked, Floats, check
+from exporters.drift.vectors import Batch, Checked, Floats, check
 from slo.names import drift as names
 from slo.signals import Drift
 
@@ -39,16 +39,6 @@ class Key:
     model: str
     version: str
     tenant: str
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Vectors of one answer or message; *vectors* as it came, see vectors.check."""
-
-    model: str
-    version: str
-    tenant: str
-    vectors: object
 
 
 @dataclass

@@ -5,10 +5,8 @@ answer; when the decoder is busy they are dropped and counted, never waited for.
 """
 
 import asyncio
-import gzip
 import logging
 import os
-import zlib
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from multiprocessing import get_context
@@ -20,9 +18,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from yarl import URL
 
 from exporters.drift.config import Tap
-from exporters.drift.streams import Batch, Streams
-from exporters.drift.vectors import Checked, check
-from exporters.drift.wire import WireError, embeddings
+from exporters.drift.decode import decode
+from exporters.drift.streams import Streams
+from exporters.drift.vectors import Batch
+from exporters.drift.wire import WireError
 from slo.buckets import LATENCY_BOUNDS_SECONDS
 from slo.names import drift as names
 
@@ -36,21 +35,6 @@ _HOP = frozenset(
     ]
 )
 _NICE = 10
-
-
-def decode(body: bytes, encoding: str) -> tuple[str, Checked]:
-    """An embedding answer -> model and checked vectors; runs in the decoder's process. Raises WireError."""
-    try:
-        if encoding == "gzip":
-            body = gzip.decompress(body)
-        elif encoding == "deflate":
-            body = zlib.decompress(body)
-        elif encoding:
-            raise WireError(f"Content-Encoding {encoding!r} is not read")
-    except (OSError, EOFError, zlib.error) as error:
-        raise WireError(f"not {encoding} ({error})") from error
-    model, vectors = embeddings(body)
-    return model, check(vectors)
 
 
 def decoder() -> Executor:
@@ -80,7 +64,10 @@ class Proxy:
             auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
             connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False,
         )  # fmt: skip
+        # Started now, so that the first answers need not wait for it in the queue.
+        warm = asyncio.get_running_loop().run_in_executor(self._executor, os.getpid)
         yield
+        warm.cancel()
         await self._session.close()
         for task in self._waiting:
             task.cancel()

@@ -21,6 +21,16 @@ class Checked:
     rejected: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Vectors of one answer or message; *vectors* as it came, see check()."""
+
+    model: str
+    version: str
+    tenant: str
+    vectors: object
+
+
 def check(raw: object, dimension: int | None = None) -> Checked:
     """
     Sort vectors into usable and refused ones; never raises.

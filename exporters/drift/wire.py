@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exporters.drift.streams import Batch
+from exporters.drift.vectors import Batch
 
 JSON = "application/json"
 NPY = "application/x-npy"

@@ -1,7 +1,7 @@
 """Healthy, a topic shift, the shift with slow retrieval, a swapped model: what the stack said of each."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,18 +135,26 @@ def swapped(run: Run) -> None:
         n.alert for n in notices.read(run.notifications) if n.status == "firing" and n.received_at > began
     ]
     run.expect(alerts.JOINT_CRITICAL not in late, "a swap pages nobody as drift")
-    # Alertmanager tells of a group again only after group_interval, so this waits longest.
+
+
+def resolved(run: Run) -> None:
+    """The page is taken back; Alertmanager tells of a group again only after its group interval."""
     run.wait("the page was resolved", lambda: bool(run.told(alerts.JOINT_CRITICAL, "resolved")))
 
 
-PHASES = (healthy, shifted, slow, swapped)
+PHASES = (healthy, shifted, slow, swapped, resolved)
 
 
 def run(
-    settings: Settings, reporter: Reporter, embedder: Embedder, topics: dict[str, list[str]], plan: Plan
+    settings: Settings,
+    reporter: Reporter,
+    embedder: Embedder,
+    topics: dict[str, list[str]],
+    plan: Plan,
+    phases: Sequence[Callable[[Run], None]] = PHASES,
 ) -> dict[str, Any]:
     """
-    Run every phase in a folder of its own; all that was started is ended again.
+    Run the phases in a folder of its own; all that was started is ended again.
 
     *topics*: texts called reference, healthy and shifted. `passed` is true only when every claim held.
     """
@@ -169,7 +177,7 @@ def run(
             Traffic(plan, ports.url("tap"), client, index, Mood(topics["healthy"], model)) as traffic,
         ):
             held = Run(plan, embedder, prometheus, traffic, folder / "notifications.jsonl", reporter, topics)
-            for phase in PHASES:
+            for phase in phases:
                 reporter.say(f"— {phase.__name__}: {(phase.__doc__ or '').splitlines()[0]}")
                 phase(held)
             held.expect(not traffic.errors, f"every request was answered; errors: {traffic.errors[:3]}")

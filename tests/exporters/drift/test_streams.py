@@ -10,7 +10,8 @@ import pytest
 
 from exporters.drift.fit import fit
 from exporters.drift.profile import Profile
-from exporters.drift.streams import Batch, Key, Limits, Streams
+from exporters.drift.streams import Key, Limits, Streams
+from exporters.drift.vectors import Batch
 from slo.signals import Drift
 
 Make = Callable[..., np.ndarray]
