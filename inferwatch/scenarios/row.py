@@ -38,6 +38,7 @@ class Expected:
         level: share of events that are bad from the fault on; for a signal, what its statistic goes to.
         healthy: what a signal's statistic is before the fault.
         seen_as: the alert whose condition is what this one waits for, where that differs by fault.
+        joins: another alert of its kind may fire for its service already, so that a group's interval is waited for.
         events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
         status: `resolved` where the fault must end an alert that always fires.
         recovers_seconds: how long recovery is waited for; None where the run cannot show it.
@@ -49,6 +50,7 @@ class Expected:
     level: float = 1.0
     healthy: float = 0.0
     seen_as: str | None = None
+    joins: bool = False
     events_per_second: float | None = None
     status: Literal["firing", "resolved"] = "firing"
     recovers_seconds: float | None = RECOVERY_SECONDS

@@ -256,8 +256,9 @@ WATCHERS = (
         "exporter-lost",
         Kill("exporter-engine"),
         fires=(
-            Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE}),
-            Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE_EXPORTER}),
+            # The lost canary of the row above is the same kind of page.
+            Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE}, joins=True),
+            Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE_EXPORTER}, joins=True),
         ),
         # The engine is unknown then, which is neither down nor gone.
         silent=(alerts.ENGINE_DOWN, alerts.SERVICE_DOWN, alerts.TARGET_VANISHED),

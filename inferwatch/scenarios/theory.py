@@ -69,7 +69,10 @@ class Theory:
             return self._watchdog(expected) + self._later
         alert, every = self._rule(row, expected)
         held = -(-alert.for_seconds // every) * every
-        wait = every + held + delivery_seconds(self._spec, alert.severity) + self._later
+        grouped = delivery_seconds(self._spec, alert.severity)
+        if expected.joins:
+            grouped = max(grouped, self._spec.intervals.group_interval_seconds)
+        wait = every + held + grouped + self._later
         if expected.seen_as is not None:
             alert, _ = self._rule(row, replace(expected, alert=expected.seen_as))
         return self._detected(row, expected, alert, lead) + wait

@@ -95,3 +95,11 @@ def test_a_history_shorter_than_the_period_is_what_the_budget_is_of() -> None:
     assert bound(row, Expected("ErrorBudgetLow", level=0.02)) == pytest.approx(
         crossing + 5 + 20 + 300 + 60 + 75
     )
+
+
+def test_a_page_that_joins_a_group_waits_for_its_interval() -> None:
+    """ExporterDown: scrape 5 s, timeout 4 s, evaluation 5 s, `for` 15 s, then 1 s alone and 75 s in a group."""
+    row = Row("lost", Nothing(None), stage="watchers")
+    alone, joined = Expected("ExporterDown"), Expected("ExporterDown", joins=True)
+    assert bound(row, alone) == pytest.approx(30.0)
+    assert bound(row, joined) == pytest.approx(104.0)
