@@ -61,7 +61,7 @@ dashboards-check: $(STAMP) ## dashboards: Grafana's types, house rules, and ever
 	@$(BIN)/inferwatch dashboards check
 
 pictures: $(STAMP) ## redraw docs/pictures: pages of the running stack, and the GPU page of a recorded H200
-	$(BIN)/inferwatch render inferwatch-slo inferwatch-engine inferwatch-batching \
+	$(BIN)/inferwatch render inferwatch-slo inferwatch-engine \
 	  --format png --range 30m --out docs/pictures
 	$(BIN)/inferwatch render inferwatch-gpu-host --format png \
 	  --recording tests/fixtures/node/h200-vllm.prom.gz --out docs/pictures
