@@ -9,6 +9,7 @@ from slo.base import Id, PositiveSeconds, Strict
 
 KEY = "environments"
 IN_FORCE = "environment"
+FIXED = frozenset({KEY, IN_FORCE, "version"})
 
 
 class Downsample(Strict):
@@ -33,7 +34,7 @@ class Environment(Strict):
             raise ValueError(
                 f"downsampling after {days} days with {self.retention_days} days kept; list growing ages under that"
             )
-        if wrong := {KEY, IN_FORCE, "version"} & set(self.changes):
+        if wrong := FIXED & set(self.changes):
             raise ValueError(f"changes may not hold {min(wrong)!r}; remove it")
         return self
 
@@ -49,10 +50,13 @@ def laid_over(raw: Any, environment: str | None) -> Any:
         return raw
     known = {str(e.get("id")): e for e in raw[KEY] if isinstance(e, dict)}
     wanted = environment or raw.get(IN_FORCE) or next(iter(known), None)
+    if wanted is None:
+        return raw
     if wanted not in known:
         raise ValueError(f"no environment {wanted!r}; it has {', '.join(known)}")
     changes = known[wanted].get("changes")
-    merged = _merged(raw, changes) if isinstance(changes, dict) else dict(raw)
+    own = {k: v for k, v in changes.items() if k not in FIXED} if isinstance(changes, dict) else {}
+    merged = _merged(raw, own)
     return {**merged, IN_FORCE: wanted}
 
 

@@ -164,15 +164,17 @@ def doctor_under_load(url: str, *words: str, at_once: int) -> tuple[int, dict[st
 
     def keep_asking() -> None:
         while not stop.is_set():
-            ask(url, 48, at_once, at_once)
+            ask(url, 48, 1, 1)
 
-    thread = threading.Thread(target=keep_asking)
-    thread.start()
+    threads = [threading.Thread(target=keep_asking) for _ in range(at_once)]
+    for thread in threads:
+        thread.start()
     try:
         return doctor(url, "--seconds", "3", *words)
     finally:
         stop.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
 
 
 def suggestion(port: int) -> Suggestion:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -228,6 +229,21 @@ def test_dashboards_show_the_same_on_both(both: Both) -> None:
 
 def _names(answer: Answer) -> set[str]:
     return {hour.unnamed(one.labels) for one in (*answer.series, *answer.samples)}
+
+
+def test_vmalert_takes_the_rule_files(tmp_path: Path) -> None:
+    """The files as generated are accepted, a broken one is not."""
+    vmalert = Path(victoria_service(tmp_path).argv[0]).with_name("vmalert")
+    good = sorted((ROOT / "alerts" / "rules").glob("*.yaml"))
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(good[0].read_text().replace("expr: |-", "expr: |-\n      ((", 1))
+
+    def accepts(*files: Path) -> bool:
+        words = [str(vmalert), "-dryRun", *(f"-rule={file}" for file in files)]
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+    assert accepts(*good)
+    assert not accepts(bad)
 
 
 def test_remote_write_carries_scrapes_and_alerts(tmp_path: Path) -> None:
