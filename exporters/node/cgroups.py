@@ -44,9 +44,11 @@ def watched(mount: Path, paths: Iterable[str], tenants: Iterable[TenantEntry]) -
     """cgroup path -> tenant: the engines' own and what the configuration names."""
     found = {path: tenant_of(path) for path in paths}
     for entry in tenants:
-        for directory in sorted(mount.glob(entry.cgroup.strip("/"))):
+        pattern = entry.cgroup.strip("/")
+        # glob() takes no empty pattern; "/" is the root itself.
+        for directory in sorted(mount.glob(pattern)) if pattern else [mount]:
             if directory.is_dir():
-                found["/" + str(directory.relative_to(mount))] = entry.tenant
+                found["/" + "/".join(directory.relative_to(mount).parts)] = entry.tenant
     return found
 
 

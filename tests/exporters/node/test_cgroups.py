@@ -112,3 +112,10 @@ def test_tenants_are_found_by_pattern(tmp_path: Path) -> None:
 def test_a_cgroup_that_went_away_has_no_series(tmp_path: Path) -> None:
     """A container that ended between two looks."""
     assert list(cgroups.samples(tmp_path, "/gone", "gone", "n")) == []
+
+
+def test_the_root_can_be_watched(tmp_path: Path) -> None:
+    """The pattern "/" is the whole machine, no pattern that glob() refuses."""
+    (tmp_path / "system.slice").mkdir()
+
+    assert cgroups.watched(tmp_path, [], [TenantEntry(tenant="all", cgroup="/")]) == {"/": "all"}
