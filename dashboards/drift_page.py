@@ -2,7 +2,7 @@
 
 from dashboards.common import annotations, variables
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, heatmap, matrix, stat, state_timeline, states, timeseries
+from dashboards.panels import bad_above, heatmap, matrix, scatter, stat, state_timeline, states, timeseries
 from dashboards.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, dashboard, query
 from slo.duration import format_seconds
 from slo.names import drift
@@ -26,7 +26,7 @@ def build(spec: Spec) -> Json:
         uid=DRIFT_UID,
         title="Drift × latency: did what is asked change, and did it get slower?",
         description="Embeddings held against a reference of healthy ones, beside the latency they cause.",
-        panels=lay_out([_answer(spec), _table(spec), _drift(spec), _retrieval()]),
+        panels=lay_out([_answer(spec), _table(spec), _together(spec), _drift(spec), _retrieval()]),
         variables=variables(),
         annotations=annotations(),
         span="now-6h",
@@ -159,6 +159,40 @@ def _table(spec: Spec) -> Band:
         ],
         "Both together",
     )  # fmt: skip
+
+
+def _together(spec: Spec) -> Band:
+    """Both as multiples of what is normal, so that one axis fits them."""
+    latency = query(f"max({_of(drift.RISE, labels=SERVICE)})", "latency over its baseline")
+    worst = query(f"max({_of(drift.RATIO)})", "worst detector over its threshold")
+    border = 1 + (spec.joint.latency_bands[0].up_to_ratio or 0.0)
+    return Band(
+        8,
+        [
+            timeseries(
+                "Latency and drift on one time axis",
+                "The judged latency as a multiple of its baseline, and the worst detector as a multiple of its "
+                f"threshold: which rose first? Latency leaves its band over {border:g}, drift begins over 1.",
+                f"{SOURCE_JOINT}; {SOURCE}",
+                [latency, worst],
+                "none",
+                width=16,
+                colours=(SKY, ORANGE),
+                limits=((1, GREY),),
+                unit_words="times the baseline, times the threshold",
+            ),
+            scatter(
+                "Latency against drift",
+                "One point a moment. Read it as: right is slower, up is more drift; an incident of both leaves "
+                "along the diagonal.",
+                f"{SOURCE_JOINT}; {SOURCE}",
+                query(latency.expr, latency.legendFormat),
+                query(worst.expr, worst.legendFormat),
+                width=8,
+                unit_words="times the baseline, times the threshold",
+            ),
+        ],
+    )
 
 
 def _drift(spec: Spec) -> Band:

@@ -140,6 +140,36 @@ def timeseries(
     )  # fmt: skip
 
 
+def scatter(
+    title: str, says: str, source: str, across: Query, up: Query, *, width: int = 12, unit: str = "none",
+    unit_words: str = "",
+) -> ModernPanel:  # fmt: skip
+    """One point a moment: the value of *across* along, that of *up* upwards; each query gives one series."""
+    return ModernPanel(
+        kind="xychart", title=title, description=describe(says, unit, source, unit_words), width=width,
+        targets=_lettered([across, up]),
+        transformations=[{"id": "joinByField", "options": {"byField": "Time", "mode": "outer"}}],
+        field_config={
+            "defaults": {
+                "color": {"mode": "fixed", "fixedColor": SERIES[0]},
+                "custom": {"axisPlacement": "auto", "pointSize": {"fixed": 5}, "show": "points"},
+                "mappings": [], "min": 0, "thresholds": thresholds(PLAIN), "unit": unit,
+            },
+            "overrides": [],
+        },
+        options={
+            "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": False},
+            "mapping": "manual",
+            "series": [{
+                "frame": {"matcher": {"id": "byIndex", "options": 0}},
+                "x": {"matcher": {"id": "byName", "options": across.legendFormat}},
+                "y": {"matcher": {"id": "byName", "options": up.legendFormat}},
+            }],
+            "tooltip": {"mode": "single", "sort": "none"},
+        },
+    )  # fmt: skip
+
+
 def heatmap(
     title: str, says: str, source: str, expr: str, unit: str = "s", *, width: int = 12, scheme: str = "Viridis",
     exemplar: bool = True, decimals: int | None = None, unit_words: str = "",

@@ -24,6 +24,7 @@ PLUGINS = {
     "state-timeline": ("statetimeline", "StateTimeline"),
     "table": ("table", "Table"),
     "timeseries": ("timeseries", "TimeSeries"),
+    "xychart": ("xychart", "XYChart"),
 }
 """Panel type -> folder and prefix of its types; a type that is not here cannot be checked and is an error."""
 

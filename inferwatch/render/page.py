@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferwatch.promapi import Prometheus
-from inferwatch.render import cells, grid, lines, spans, tiles
+from inferwatch.render import cells, grid, lines, scatter, spans, tiles
 from inferwatch.render.canvas import Canvas, Rect, Text, fit
 from inferwatch.render.complete import complete
 from inferwatch.render.fetch import Answer, Event, answers, events, first_values
@@ -148,6 +148,11 @@ def _table(c: Canvas, panel: Json, given: Sequence[Answer], view: Window, marks:
     grid.draw(c, panel, given)
 
 
+def _scatter(c: Canvas, panel: Json, given: Sequence[Answer], view: Window, marks: Sequence[Event]) -> None:
+    del marks
+    scatter.draw(c, tracks(panel, given), view)
+
+
 _DRAW = {
     "timeseries": _lines,
     "heatmap": cells.draw,
@@ -155,5 +160,6 @@ _DRAW = {
     "bargauge": _bars,
     "table": _table,
     "state-timeline": _spans,
+    "xychart": _scatter,
 }
 """Panel type -> what draws it."""
