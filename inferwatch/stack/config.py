@@ -27,6 +27,7 @@ class Places:
         engines: the file_sd file of the engines.
         nodes: the file_sd file of the node agents, where there may be some.
         loads: the file_sd file of load runs under way, where there may be some.
+        drift: the file_sd file of drift exporters, where a person runs some.
     """
 
     addresses: Mapping[str, str]
@@ -34,6 +35,7 @@ class Places:
     engines: str
     nodes: str | None = None
     loads: str | None = None
+    drift: str | None = None
 
 
 def native_places(settings: Settings) -> Places:
@@ -43,6 +45,7 @@ def native_places(settings: Settings) -> Places:
         rules=str(settings.root / "alerts" / "rules" / "*.yaml"),
         engines=str(settings.targets_file),
         loads=str(settings.loads_file),
+        drift=str(settings.drift_file),
     )
 
 
@@ -73,6 +76,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             _own_job(places, labels.JOB_ALERTMANAGER, "alertmanager"),
             *_node_jobs(places),
             *_load_jobs(places),
+            *_drift_jobs(places),
         ],
     }
 
@@ -125,6 +129,18 @@ def _load_jobs(places: Places) -> list[dict[str, Any]]:
         {
             "job_name": labels.JOB_LOAD,
             "file_sd_configs": [{"files": [places.loads], "refresh_interval": "5s"}],
+        }
+    ]
+
+
+def _drift_jobs(places: Places) -> list[dict[str, Any]]:
+    """Drift exporters that a person runs and names in the file; their targets carry the service."""
+    if places.drift is None:
+        return []
+    return [
+        {
+            "job_name": labels.JOB_DRIFT,
+            "file_sd_configs": [{"files": [places.drift], "refresh_interval": "5s"}],
         }
     ]
 

@@ -113,6 +113,11 @@ class Settings:
         return self.run_dir / "targets" / "engines.json"
 
     @property
+    def drift_file(self) -> Path:
+        """Drift exporters to scrape, in Prometheus' file_sd form; a person writes it."""
+        return self.run_dir / "targets" / "drift.json"
+
+    @property
     def loads_file(self) -> Path:
         """Load runs under way that serve live series, in Prometheus' file_sd form."""
         return self.run_dir / "targets" / "loads.json"

@@ -105,3 +105,12 @@ def test_a_load_run_is_scraped_as_the_service_it_loads() -> None:
     assert config.load_targets("llm", 12345) == [
         {"targets": ["127.0.0.1:12345"], "labels": {"service": "llm"}}
     ]
+
+
+def test_drift_exporters_are_scraped_where_a_person_names_them(settings: Settings) -> None:
+    """The file lies beside the engines'; without it there is no target."""
+    job = jobs(settings)["llm-drift"]
+
+    assert job["file_sd_configs"] == [
+        {"files": [str(settings.run_dir / "targets" / "drift.json")], "refresh_interval": "5s"}
+    ]
