@@ -29,7 +29,7 @@ class Reference(_Strict):
 class Ingest(_Strict):
     """The port that takes vectors, spans and retrievals. Beyond loopback it needs a token file."""
 
-    listen: str = "127.0.0.1:9487"
+    listen: str = "127.0.0.1:9491"
     token_file: str | None = None
     max_body_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
 
@@ -38,7 +38,7 @@ class Tap(_Strict):
     """The proxy in front of an embedding server. Answers over *max_copy_bytes* pass and are not sampled."""
 
     upstream: str
-    listen: str = "127.0.0.1:9488"
+    listen: str = "127.0.0.1:9492"
     tenant_header: str = "X-Tenant"
     version_header: str = "X-Model-Version"
     version: str = ""

@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m exporters drift", description="Hold embeddings against a reference of healthy ones."
     )
     parser.add_argument("--config", type=Path, help="drift.yml: references, ingest, tap, limits")
-    parser.add_argument("--listen", default="127.0.0.1:9486", help="HOST:PORT of /metrics (%(default)s)")
+    parser.add_argument("--listen", default="127.0.0.1:9490", help="HOST:PORT of /metrics (%(default)s)")
     parser.add_argument("--spec", type=Path, default=spec.DEFAULT_PATH, help="slo.yaml: its drift section")
     parser.add_argument(
         "--web-config", type=Path, help="TLS and basic auth, in the exporter toolkit's format"

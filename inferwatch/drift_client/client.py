@@ -49,7 +49,7 @@ class DriftClient:
     ) -> None:  # fmt: skip
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url {url!r} is no base URL; write for example http://127.0.0.1:9487")
+            raise ValueError(f"url {url!r} is no base URL; write for example http://127.0.0.1:9491")
         if not 0 <= sample_ratio <= 1 or queue < 1:
             raise ValueError(f"sample_ratio {sample_ratio} must lie in 0..1, queue {queue} must be 1 or more")
         self._parts, self._timeout = parts, timeout_seconds

@@ -40,7 +40,7 @@ def test_the_canary_keeps_its_labels_and_every_part_is_scraped(settings: Setting
     assert found["llm-analysis"]["honor_labels"] is True
     exporters = ["llm-engine", "llm-canary", "engine-exporter", "llm-analysis"]
     assert found["node"]["honor_labels"] is True
-    assert list(found) == [*exporters, "prometheus", "alertmanager", "node", "llm-load"]
+    assert list(found) == [*exporters, "prometheus", "alertmanager", "node", "llm-load", "llm-drift"]
 
 
 def test_intervals_come_from_the_spec(settings: Settings) -> None:
