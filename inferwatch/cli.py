@@ -37,7 +37,9 @@ COMMANDS = (
     ),
     Command("compare", "inferwatch.commands.compare", "Load runs side by side, with confidence intervals."),
     Command("bench", "inferwatch.commands.bench", "Measure one claim beside a named peer in the same run."),
-    Command("drift", "inferwatch.commands.drift", "Fit a reference of healthy embeddings; the end-to-end run."),
+    Command(
+        "drift", "inferwatch.commands.drift", "Fit a reference of healthy embeddings; the end-to-end run."
+    ),
     Command("loop", "inferwatch.commands.loop", "Load, measure, judge and break a real vLLM; one JSON line."),
     Command(
         "scenarios",
