@@ -7,6 +7,7 @@ import click
 
 # name -> module with `run() -> dict[str, object]`, imported only when chosen
 BENCHMARKS = {
+    "drift": "inferwatch.bench.drift",
     "engine": "inferwatch.bench.engine",
     "load": "inferwatch.bench.load",
     "node": "inferwatch.bench.node",

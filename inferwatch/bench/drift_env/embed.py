@@ -18,9 +18,9 @@ from inferwatch.bench.drift_env.texts import DOMAINS, domains, languages
 BATCH = 64
 MOST_TOKENS = 128
 TRUNCATED_WORDS = 5
-MOST_TEXTS = {"movies": 6000}
-OTHERS_TEXTS = 1800
-HELD_BACK = 1800  # the last movie texts are those that are also truncated, and read by the wrong layer
+MOST_TEXTS = {"movies": 5500}
+OTHERS_TEXTS = 1500
+HELD_BACK = 1500  # the last movie texts are those that are also truncated, and read by the wrong layer
 SETS = (*DOMAINS, "english", "german", "truncated", "v2")
 
 

@@ -6,6 +6,7 @@ newspaper editorials, tweets); Wagtail's wheel holds its messages in English wit
 
 import gettext
 import io
+import random
 import re
 import tarfile
 import zipfile
@@ -18,10 +19,11 @@ DOMAINS = {
     "tweets": "tweets",
 }
 LANGUAGE = "de"
+SEED = 17
 
 
 def domains(sdist: Path) -> dict[str, list[str]]:
-    """The four ground-truth files of vaderSentiment's source distribution: distinct sentences in file order."""
+    """The four ground-truth files of vaderSentiment's source distribution: distinct sentences, shuffled."""
     with zipfile.ZipFile(sdist) as outer:
         (name,) = (n for n in outer.namelist() if n.endswith("hutto_ICWSM_2014.tar.gz"))
         packed = io.BytesIO(outer.read(name))
@@ -36,7 +38,13 @@ def domains(sdist: Path) -> dict[str, list[str]]:
                 )
             rows = handle.read().decode("utf-8", "replace").splitlines()
             sentences = (row.split("\t", 2)[2].strip() for row in rows if row.count("\t") >= 2)
-            texts[domain] = list(dict.fromkeys(sentences))
+            texts[domain] = _shuffled(list(dict.fromkeys(sentences)))
+    return texts
+
+
+def _shuffled(texts: list[str]) -> list[str]:
+    """In one random order, always the same: the files are sorted by sentiment and source, which is a drift too."""
+    random.Random(SEED).shuffle(texts)
     return texts
 
 
@@ -52,7 +60,8 @@ def languages(wheel: Path) -> tuple[list[str], list[str]]:
                 value = catalogue.gettext(key)
                 if len(key.split()) >= 2 and value and value != key:
                     pairs.setdefault(key, value)
-    return list(pairs), list(pairs.values())
+    order = _shuffled(list(pairs))
+    return order, [pairs[key] for key in order]
 
 
 def _keys(mo: bytes) -> list[str]:
