@@ -10,11 +10,12 @@ from typing import Literal
 
 from alerts.promql import promql
 from alerts.rule import Group, Record
-from slo.names import engine, labels
+from slo.names import engine, labels, records
 from slo.spec import Spec
 
 TARGETS = f'job="{labels.JOB_DIRECT}"'
 OURS = f'on (instance) {engine.PROBE_SUCCESS}{{job="{labels.JOB_ENGINE}"}}'
+DIRECT = f"on (instance) {records.DIRECT_TARGET}"
 PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
 NOISE = (
     "pid",
@@ -109,7 +110,7 @@ def _record(mapping: Mapping) -> Record:
         promql(f"""
             {mapping.aggregate} without ({", ".join(gone)}) (
             {_relabelled(f"({merged})", mapping.renamed, ranked)}
-            ) unless {OURS}
+            ) and {DIRECT}
         """),
     )
 
@@ -125,7 +126,7 @@ def _waiting_record() -> Record:
     gone = "model_name, engine, ReplicaId, replica_rank"
     return Record(
         engine.REQUESTS_WAITING,
-        promql(f"max without ({gone}) (\n{_relabelled(f'({total} or {parts})', (), True)}\n) unless {OURS}"),
+        promql(f"max without ({gone}) (\n{_relabelled(f'({total} or {parts})', (), True)}\n) and {DIRECT}"),
     )
 
 
@@ -136,21 +137,22 @@ def _sleeping_record() -> Record:
     vector = f"(1 - max without ({noise}) ({awake}))"
     return Record(
         engine.ENGINE_SLEEPING,
-        promql(f"max without ({gone}) (\n{_relabelled(vector, (), True)}\n) unless {OURS}"),
+        promql(f"max without ({gone}) (\n{_relabelled(vector, (), True)}\n) and {DIRECT}"),
     )
 
 
 def _http_record() -> Record:
     answers = f"sum without (method) (http_requests_total{{{TARGETS}}})"
     renamed = f'label_replace({answers}, "{engine.LABEL_CODE}", "$1", "status", "(.+)")'
-    return Record(engine.HTTP_REQUESTS_TOTAL, promql(f"sum without (status) (\n{renamed}\n) unless {OURS}"))
+    return Record(engine.HTTP_REQUESTS_TOTAL, promql(f"sum without (status) (\n{renamed}\n) and {DIRECT}"))
 
 
 def _probe_records() -> tuple[Record, ...]:
     """What a probe of ours would say, from the scrape's `up` and whether engine metrics came with it."""
-    up = f"(up{{{TARGETS}}} unless {OURS})"
+    up = f"(up{{{TARGETS}}} and {DIRECT})"
     read = f"on (instance) ({spellings('num_requests_running')})"
     return (
+        Record(records.DIRECT_TARGET, f"group without () (up{{{TARGETS}}}) unless {OURS}"),
         Record(engine.PROBE_SUCCESS, f"({up} and {read})\nor ({up} * 0)"),
         Record(
             engine.PROBE_FAILURE,

@@ -66,14 +66,13 @@ def counted(scope: Scope, selector: str) -> str:
     ago = f"offset {scope.base_seconds}s"
     probed = f"{scope.raw(engine.PROBE_SUCCESS)} {ago} == 1"
     return (
-        f"(({selector} unless {selector} {ago}) and on (instance) ({probed})) / {scope.base_seconds}\n"
+        f"(({selector} > 0 unless {selector} {ago}) and on (instance) ({probed})) / {scope.base_seconds}\n"
         f"or rate({selector}{scope.base})"
     )
 
 
-def _http(scope: Scope, codes: str) -> str:
+def _http(scope: Scope, codes: str, answers: str) -> str:
     """Answers per second by instance without the canary's; may be slightly negative for a moment."""
-    answers = counted(scope, scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), codes))
     canaries = f"rate({scope.raw(canary.REQUESTS, codes)}{scope.base})"
     return promql(f"""
         sum by (instance) (
@@ -95,11 +94,12 @@ def _instance_requests(scope: Scope) -> str:
     Never less than what failed: a failure that the engine has counted may not be answered yet.
     """
     known = scope.recorded(records.INSTANCE_MODEL)
+    answers = f"rate({scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), ANSWERED)}{scope.base})"
     finished, rejected = scope.raw(engine.REQUESTS_TOTAL), scope.raw(engine.ADMISSION_REJECTIONS_TOTAL)
     return promql(f"""
         {known} * on (instance) group_left () max by (instance) (
         label_replace(
-        {_http(scope, ANSWERED)}
+        {_http(scope, ANSWERED, answers)}
         or
         sum by (instance) (rate({finished}{scope.base}) or rate({rejected}{scope.base}))
         , "seen_by", "server", "", "")
@@ -113,12 +113,13 @@ def _instance_requests(scope: Scope) -> str:
 def _instance_failures(scope: Scope) -> str:
     """The larger of what the HTTP server answered with 5xx and what the engine reports."""
     known = scope.recorded(records.INSTANCE_MODEL)
+    answers = counted(scope, scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), SERVER_FAILED))
     errors = counted(scope, scope.raw(engine.REQUESTS_TOTAL, 'finish_reason="error"'))
     rejected = counted(scope, scope.raw(engine.ADMISSION_REJECTIONS_TOTAL))
     return promql(f"""
         {known} * on (instance) group_left () max by (instance) (
         label_replace(
-        {_http(scope, SERVER_FAILED)}
+        {_http(scope, SERVER_FAILED, answers)}
         , "seen_by", "server", "", "")
         or
         label_replace(sum by (instance) (

@@ -18,6 +18,7 @@ LATE_REASONS = (engine.REASON_TIMEOUT, labels.DIRECT_REASON_NO_ANSWER)
 def instance_records(scope: Scope) -> tuple[Record, ...]:
     """Return the records of single instances, in the order in which they build on each other."""
     return (
+        Record(records.INSTANCE_MODELS, _models(scope), scope.labels),
         Record(records.INSTANCE_MODEL, _model(scope), scope.labels),
         Record(records.INSTANCE_DOWN, _down(scope), scope.labels),
         Record(records.INSTANCE_STUCK_REQUESTS, _stuck(scope), scope.labels),
@@ -25,19 +26,23 @@ def instance_records(scope: Scope) -> tuple[Record, ...]:
     )
 
 
+def _models(scope: Scope) -> str:
+    running, info = (
+        scope.raw(engine.REQUESTS_RUNNING, 'model!=""'),
+        scope.raw(engine.ENGINE_INFO, 'model!=""'),
+    )
+    return f"group by (instance, model) ({running} or {info})"
+
+
 def _model(scope: Scope) -> str:
-    probes = scope.raw(engine.PROBE_SUCCESS)
-    named = promql(f"""
-        group by (instance, model) (
-          {scope.raw(engine.REQUESTS_RUNNING, 'model!=""')} or {scope.raw(engine.ENGINE_INFO, 'model!=""')}
-        )
-    """)
-    one_line = " ".join(named.split())
+    """One model an instance: what it serves now, else what it served before its probes failed."""
+    now, probes = scope.recorded(records.INSTANCE_MODELS), scope.raw(engine.PROBE_SUCCESS)
+    several = f"count by (instance) ({now}) > 1"
     return promql(f"""
         group by (instance, model) (
-          ({one_line} unless on (instance) (count by (instance) ({one_line}) > 1))
+          ({now} unless on (instance) ({several}))
           or on (instance)
-            label_replace(count by (instance) ({one_line}) > 1, "model", "{labels.MODEL_SEVERAL}", "", "")
+            label_replace({several}, "model", "{labels.MODEL_SEVERAL}", "", "")
           or on (instance)
             group by (instance, model) ({scope.recorded(records.INSTANCE_MODEL)} and on (instance) ({probes} == 0))
           or on (instance)

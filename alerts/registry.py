@@ -43,11 +43,11 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
                 *resampled_records(scope),
                 *promise_records(scope),
                 *period_records(scope),
-                *bound_records(scope),
                 *burn_alerts(scope, "ticket"),
                 *budget_alerts(scope),
             ),
         ),
+        Group(f"{name}-bounds", intervals.resample_seconds, bound_records(scope)),
         Group(f"{name}-period", intervals.period_resample_seconds, period_events(scope)),
         Group(f"{name}-latency", slow, (*bucket_records(scope), *quantile_records(scope))),
         Group(

@@ -1,6 +1,8 @@
 """Series that the recording rules write, with the labels they carry (service is always there)."""
 
 # One engine instance: service, instance, model. Every evaluation.
+INSTANCE_MODELS = "inferwatch:instance_models:info"
+"""1 for each model that an instance serves now."""
 INSTANCE_MODEL = "inferwatch:instance_model:info"
 """1; remembers the model while the instance does not answer."""
 INSTANCE_DOWN = "inferwatch:instance_down:bool"
@@ -13,6 +15,8 @@ INSTANCE_FAILURES = "inferwatch:instance_failures:rate"
 """Failed requests per second, each once: max of 5xx answers and failures the engine reports."""
 INSTANCE_INCONSISTENT = "inferwatch:instance_inconsistent:resets"
 """Counter resets in the window; there is a sample only where there are too many to trust rates."""
+DIRECT_TARGET = "inferwatch:direct_target:info"
+"""1 for each engine that is scraped without our exporter, and by that alone."""
 TARGET_SEEN = "inferwatch:target_seen:timestamp"
 """Unix time when the target was last in service discovery."""
 
