@@ -29,28 +29,28 @@ FALSE_ALARM: Final = "llm_drift_false_alarm_ratio"  # + detector, of healthy win
 WINDOW_VECTORS: Final = "llm_drift_window_vectors"  # accepted within the window
 SAMPLE_VECTORS: Final = "llm_drift_sample_vectors"  # of those, kept
 LIKENESS: Final = "llm_drift_space_likeness"  # near 0: not the reference's space
-SWAP_INFO: Final = "llm_drift_swap_info"  # + reason: model, version, dimension, space; and reference
-LAST_EVALUATION: Final = "llm_drift_last_evaluation_timestamp_seconds"
+SWAP_INFO: Final = "llm_drift_swap_info"  # + reason: model, version, dimension, space
+LAST_EVALUATION: Final = "llm_drift_last_evaluation_timestamp_seconds"  # when the stream was last judged; absent before
 ACCEPTED: Final = "llm_drift_vectors_accepted_total"  # + source
 REJECTED: Final = "llm_drift_vectors_rejected_total"  # source, reason
 
 # The exporter as a whole.
-STREAMS: Final = "llm_drift_streams"
-DROPPED: Final = "llm_drift_dropped_total"  # reason
-MEMORY: Final = "llm_drift_vector_memory_bytes"
-EVALUATION: Final = "llm_drift_evaluation_seconds"
-REFERENCE: Final = "llm_drift_reference_info"  # model, version, dimension, vectors, created
-REFERENCE_TIME: Final = "llm_drift_reference_created_timestamp_seconds"
-UNAUTHORISED: Final = "llm_drift_unauthorised_requests_total"
+STREAMS: Final = "llm_drift_streams"  # watched now
+DROPPED: Final = "llm_drift_dropped_total"  # reason: vectors or answers that were not sampled
+MEMORY: Final = "llm_drift_vector_memory_bytes"  # of the vectors that are held
+EVALUATION: Final = "llm_drift_evaluation_seconds"  # the last round over all streams
+REFERENCE: Final = "llm_drift_reference_info"  # model, version, dimension, vectors
+REFERENCE_TIME: Final = "llm_drift_reference_created_timestamp_seconds"  # when the profile was fitted
+UNAUTHORISED: Final = "llm_drift_unauthorised_requests_total"  # to the ingest port, without its token
 TAP_REQUESTS: Final = "llm_drift_tap_requests_total"  # code
-TAP_DURATION: Final = "llm_drift_tap_request_duration_seconds"
+TAP_DURATION: Final = "llm_drift_tap_request_duration_seconds"  # whole embedding answers through the tap
 
 # Retrieval health, sent by the client: tenant.
 RETRIEVALS: Final = "llm_retrievals_total"  # + result: ok, low_score, empty
-RETRIEVAL_SECONDS: Final = "llm_retrieval_duration_seconds"
+RETRIEVAL_SECONDS: Final = "llm_retrieval_duration_seconds"  # as the client measured it
 RETRIEVAL_TOP_SCORE: Final = "llm_retrieval_top_score"  # histogram of the best similarity
 RETRIEVAL_MEAN_SCORE: Final = "llm_retrieval_mean_score"  # histogram of the mean over the top k
-RETRIEVAL_QUERY_LENGTH: Final = "llm_retrieval_query_characters"
+RETRIEVAL_QUERY_LENGTH: Final = "llm_retrieval_query_characters"  # lengths of queries
 LABEL_RESULT: Final = "result"
 RESULTS: Final = ("ok", "low_score", "empty")
 
@@ -74,6 +74,7 @@ BAND: Final = "inferwatch:joint_band:index"
 LEVEL: Final = "inferwatch:joint_level:state"
 """0 ok, 1 info, 2 warn, 3 critical; its labels band, drift and level name the live cell."""
 RETRIEVAL_BAD: Final = "inferwatch:retrieval_bad:ratio"
+"""Share of empty and low-scored retrievals over the window."""
 
 BASELINE_DAY: Final = "day_before"
 BASELINE_HOUR: Final = "trailing_hour"
