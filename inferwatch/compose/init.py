@@ -4,10 +4,12 @@ Runs once before the other containers start, in our image, as a user without rig
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,11 +17,13 @@ from inferwatch.stack import config, files, selection
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.state import Selection
 from slo import spec as slo_spec
+from slo.names import labels
 from slo.spec import Spec
 
 PASSWORDS = ("grafana_admin_password",)
 PASSWORD_BYTES = 24
 # Beside the person's secret files; neither is a secret.
+_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*:\d{1,5}")
 NO_SECRETS = frozenset({"README.md", ".gitignore"})
 
 
@@ -41,6 +45,7 @@ def prepare(spec: Spec, folders: Folders, environ: Mapping[str, str]) -> list[st
     chosen = _selection(spec, environ)
     config.write_json(folders.config / "targets" / "engines.json", config.engine_targets(chosen))
     config.write_json(folders.config / "targets" / "nodes.json", [])
+    config.write_json(folders.config / "targets" / "drift.json", _drift_targets(chosen, environ))
     config.write_yaml(folders.config / "exporter-engine.yml", {"allow": files.allowed_targets(chosen)})
     config.write_text(folders.config / "alertmanager.yml", _alertmanager(spec, folders))
     return [
@@ -99,6 +104,14 @@ def _selection(spec: Spec, environ: Mapping[str, str]) -> Selection:
         known = ", ".join(s.id for s in spec.services)
         raise StackError(f"INFERWATCH_SERVICE={service}: slo.yaml has no such service; it has {known}")
     return Selection("urls", selection.base_urls(words), service)
+
+
+def _drift_targets(chosen: Selection, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Drift exporters that a person runs, as host:port; their references are the person's, so none is shipped."""
+    named = [w.strip() for w in environ.get("INFERWATCH_DRIFT", "").split(",") if w.strip()]
+    if wrong := [address for address in named if not _ADDRESS.fullmatch(address)]:
+        raise StackError(f"INFERWATCH_DRIFT: {wrong[0]!r} is not HOST:PORT; write for example drift:9483")
+    return [{"targets": named, "labels": {labels.SERVICE: chosen.service}}] if named else []
 
 
 def _alertmanager(spec: Spec, folders: Folders) -> str:

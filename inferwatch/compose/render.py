@@ -23,6 +23,7 @@ PLACES = config.Places(
     rules="/etc/prometheus/rules/*.yaml",
     engines="/etc/inferwatch/targets/engines.json",
     nodes="/etc/inferwatch/targets/nodes.json",
+    drift="/etc/inferwatch/targets/drift.json",
 )
 
 

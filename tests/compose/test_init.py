@@ -54,6 +54,17 @@ def test_targets_and_the_allow_list_come_from_env(folders: Folders) -> None:
     assert json.loads((folders.config / "targets" / "nodes.json").read_text()) == []
 
 
+def test_drift_exporters_are_those_named(folders: Folders) -> None:
+    """None as shipped; named ones carry the service; what is no address is refused."""
+    file = folders.config / "targets" / "drift.json"
+    prepare(slo_spec.load(), folders, {**ENGINES, "INFERWATCH_DRIFT": ""})
+    assert json.loads(file.read_text()) == []
+    prepare(slo_spec.load(), folders, {**ENGINES, "INFERWATCH_DRIFT": "drift:9483"})
+    assert json.loads(file.read_text()) == [{"targets": ["drift:9483"], "labels": {"service": "llm"}}]
+    with pytest.raises(StackError, match="'http://drift' is not HOST:PORT"):
+        prepare(slo_spec.load(), folders, {**ENGINES, "INFERWATCH_DRIFT": "http://drift"})
+
+
 def test_a_node_agent_is_added_beside_the_engines(folders: Folders) -> None:
     """Only profile gpu has one; without it Prometheus waits for none."""
     prepare(slo_spec.load(), folders, ENGINES)
