@@ -31,6 +31,7 @@ RUN_BY = {
     "sweep": "tests/loadtests/test_sweep.py",
     "compare": "tests/loadtests/test_compare.py",
     "bench": "tests/loadtests/bench/test_measure.py",
+    "drift": "tests/inferwatch/commands/test_drift.py",
     "loop": "tests/integration/test_loop.py",
     "make compose-check": "tests/integration/test_compose.py",
     "curl": "tests/sim/test_control.py",

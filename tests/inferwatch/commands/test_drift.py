@@ -1,6 +1,9 @@
 """`inferwatch drift fit`: files to a profile, and errors that say what to give."""
 
+import io
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +76,33 @@ def test_a_window_of_nobody_says_so(tmp_path: Path) -> None:
 
     assert code == 1
     assert "does not answer" in said
+
+
+def test_a_running_window_makes_a_profile(tmp_path: Path) -> None:
+    """The exporter's ingest port is asked with the token and the stream's names; its npy is fitted."""
+    asked: list[tuple[str, str]] = []
+    body = io.BytesIO()
+    np.save(body, np.random.default_rng(1).standard_normal((300, 4)).astype(np.float32))
+
+    class Window(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Authorization"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body.getvalue())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    (tmp_path / "token").write_text("secret\n")
+    with HTTPServer(("127.0.0.1", 0), Window) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        words = ("--from", url, "--token-file", str(tmp_path / "token"), "--model", "m", "--tenant", "t")
+        code, said = fitted(*words, "--out", str(tmp_path / "p.npz"))
+        thread.join(10)
+
+    assert code == 0, said
+    assert asked == [("/v1/window?model=m&version=&tenant=t", "Bearer secret")]
+    assert load(tmp_path / "p.npz").count == 300
