@@ -30,6 +30,25 @@ rate of the trailing hour and at least one a probe, so that an engine that is go
 cheap. An engine that answers without metrics is unknown: it is in no SLI, and EngineMetricsMissing pages.
 Canary requests are left out of latency SLIs too, but are in the quantiles that dashboards show.
 
+## Without our exporter
+
+Prometheus may scrape vLLM itself: name the job `vllm-direct` and give its targets the label `service`
+(an id of slo.yaml, or what its selector asks for). `alerts/rules/direct-vllm.yaml` maps the names of any
+vLLM version, in every spelling, onto `llm_*`, so that all rules and dashboards work. Where the engine
+exporter reads the same `instance` too, its series stand alone. What an exporter knows and this does not:
+why a probe failed (so *down* waits until timeouts fill the base window), prefix-cache counts before
+vLLM 0.9.2 (some versions count blocks), KV capacity, LoRA.
+
+## Who is told
+
+`alerts/alertmanager/alertmanager.yml` starts with no secret and only shows alerts on its page. Files in
+the secrets folder switch ways on: `webhook_url`, `slack_url`, `pagerduty_routing_key` (pages only),
+`email_password` with `email_settings` (lines `to=`, `from=`, `smarthost=`, `username=`), and
+`watchdog_url` for a dead man's switch outside. Alertmanager reads them itself; nothing is copied. It
+expands no `${VAR}`: the check before its start refuses one. Pages, tickets and warnings have a route
+each. The incident silences its symptoms: a service that is down its burn rates and signals, an engine
+that is down its own states, a page the ticket of the same promise.
+
 ## Alerts
 
 | alert | severity | at the latest | says |

