@@ -5,6 +5,7 @@ import hmac
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from aiohttp import web
@@ -15,7 +16,10 @@ from exporters.drift import otlp, wire
 from exporters.drift.retrieval import RetrievalHealth, retrievals
 from exporters.drift.series import key_of
 from exporters.drift.streams import Streams
+from exporters.drift.vectors import check
 from slo.names import drift as names
+
+LARGE_BYTES = 65_536
 
 
 def bearer(token: str | None, registry: CollectorRegistry) -> Middleware:
@@ -62,45 +66,63 @@ def ingest_app(
     return app
 
 
-Take = Callable[[web.Request, bytes], dict[str, object]]
+Answer = dict[str, object]
+Read = Callable[[web.Request, bytes], Callable[[], Answer]]
+"""Decodes a body, perhaps in another thread, and returns what is then done with it on the event loop."""
 
 
-def _posts(streams: Streams, health: RetrievalHealth) -> dict[str, Take]:
-    def vectors(request: web.Request, body: bytes) -> dict[str, object]:
-        accepted, rejected = streams.offer(wire.batch(request.content_type, body, request.query), "post")
-        return {"accepted": accepted, "rejected": dict(rejected)}
+def _posts(streams: Streams, health: RetrievalHealth) -> dict[str, Read]:
+    def vectors(request: web.Request, body: bytes) -> Callable[[], Answer]:
+        batch = wire.batch(request.content_type, body, request.query)
+        checked = check(batch.vectors)
 
-    def told(_: web.Request, body: bytes) -> dict[str, object]:
+        def take() -> Answer:
+            kept = replace(batch, vectors=checked.vectors)
+            accepted, rejected = streams.offer(kept, "post", checked.rejected)
+            return {"accepted": accepted, "rejected": dict(rejected)}
+
+        return take
+
+    def told(_: web.Request, body: bytes) -> Callable[[], Answer]:
         document = json.loads(body)
         if not isinstance(document, dict):
             raise wire.WireError("not a JSON object")
-        tenant = streams.tenants.name(str(document.get("tenant", "")))
         found = list(retrievals(document))
-        for one in found:
-            health.observe(tenant, one)
-        return {"accepted": len(found)}
 
-    def traces(request: web.Request, body: bytes) -> dict[str, object]:
-        for batch in otlp.batches(request.content_type, body):
-            if batch.model:
-                streams.offer(batch, "otlp")
-            else:
-                streams.dropped["undecodable"] += 1
-        return {}
+        def take() -> Answer:
+            tenant = streams.tenants.name(str(document.get("tenant", "")))
+            for one in found:
+                health.observe(tenant, one)
+            return {"accepted": len(found)}
+
+        return take
+
+    def traces(request: web.Request, body: bytes) -> Callable[[], Answer]:
+        found = [(batch, check(batch.vectors)) for batch in otlp.batches(request.content_type, body)]
+
+        def take() -> Answer:
+            for batch, checked in found:
+                if batch.model:
+                    streams.offer(replace(batch, vectors=checked.vectors), "otlp", checked.rejected)
+                else:
+                    streams.dropped["undecodable"] += 1
+            return {}
+
+        return take
 
     return {"/v1/vectors": vectors, "/v1/retrievals": told, "/v1/traces": traces}
 
 
-def _answering(take: Take) -> Handler:
+def _answering(read: Read) -> Handler:
     async def handler(request: web.Request) -> web.Response:
         body = await request.read()
         try:
             # Large bodies must not hold up the tap, which shares this loop.
-            answer = (
-                take(request, body) if len(body) < 65_536 else await asyncio.to_thread(take, request, body)
-            )
+            large = len(body) >= LARGE_BYTES
+            take = await asyncio.to_thread(read, request, body) if large else read(request, body)
         except ValueError as error:  # WireError, JSON and Unicode errors
             return web.json_response({"error": str(error)}, status=400)
+        answer = take()
         if request.content_type == otlp.PROTOBUF:
             return web.Response(body=b"", content_type=otlp.PROTOBUF)
         return web.json_response(answer)

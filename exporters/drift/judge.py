@@ -1,5 +1,6 @@
 """A window's sample against a profile -> the stream's state, with every score and its threshold."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -55,6 +56,8 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
     scores = {name: score(context, profile.features, window) for name, score in DETECTORS.items()}
     components, judged, limit = profile.pca
     scores[PCA_RATIO] = pca_ratio_change(profile.ratios, ratios(sample, components), judged)
+    if wrong := [name for name, score in scores.items() if not math.isfinite(score)]:
+        return Verdict("insufficient", detail=f"no finite number for {', '.join(wrong)}: nothing can be said")
     thresholds = {**dict(zip(DETECTORS, map(float, calibration.thresholds), strict=True)), PCA_RATIO: limit}
     ratio = max(scores[name] / max(thresholds[name], 1e-12) for name in thresholds)
     edge = drift.exit_ratio if before == "yes" else 1.0

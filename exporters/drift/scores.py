@@ -20,6 +20,7 @@ COVARIANCE_AXES = 32
 SQUARED_AXES = 16
 NEIGHBOUR_QUANTILES = 51
 CLIP = 5.0
+FAR = 100.0  # standard deviations; what lies further is as far as can be
 SHRINKAGE = 0.1
 PCA_RATIO = "pca_ratio_change"
 
@@ -84,9 +85,9 @@ def _mmd(_: Context, reference: Features, window: Features) -> float:
 def _location(context: Context, reference: Features, window: Features) -> float:
     """Squared distance of the means in standard deviations, over all axes: a mean shift."""
     gap = reference.z.mean(axis=0) - window.z.mean(axis=0)
-    rest = (reference.rest.mean() - window.rest.mean()) / (context.rest[1] or 1)
-    length = (reference.length.mean() - window.length.mean()) / (context.length[1] or 1)
-    return float(gap @ gap + rest**2 + length**2)
+    rest = float(reference.rest.mean() - window.rest.mean()) / (context.rest[1] or 1)
+    length = float(reference.length.mean() - window.length.mean()) / (context.length[1] or 1)
+    return float(gap @ gap) + rest**2 + length**2
 
 
 def _psi(context: Context, reference: Features, window: Features) -> float:
@@ -152,7 +153,9 @@ def _classifier(context: Context, reference: Features, window: Features) -> floa
 def _inputs(context: Context, of: Features) -> np.ndarray:
     squares = np.minimum(of.z[:, :SQUARED_AXES] ** 2, CLIP**2)
     rest, length = standard(of.rest, context.rest), standard(of.length, context.length)
-    return np.column_stack([of.z, squares, rest, length]).astype(np.float32, copy=False)
+    stacked: np.ndarray = np.column_stack([of.z, squares, rest, length]).astype(np.float32, copy=False)
+    clipped: np.ndarray = np.clip(stacked, -FAR, FAR)
+    return clipped
 
 
 def _area(decision: np.ndarray, y: np.ndarray) -> float:

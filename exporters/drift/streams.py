@@ -107,9 +107,7 @@ class Streams:
         wanted = stream.reservoir.dimension if stream else self._dimension(key)
         checked = check(batch.vectors, wanted)
         if stream is None and not len(checked.vectors) and checked.rejected["dimension"]:
-            checked = check(
-                batch.vectors
-            )  # nothing of it is as the reference wants: the stream is of its own
+            checked = check(batch.vectors)  # nothing is as the reference wants: a stream of its own
         if stream is not None and not len(checked.vectors) and checked.rejected:
             checked = self._strange(stream, batch.vectors, checked)
         elif stream is not None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 
 MAX_DIMENSION = 65_536
+MOST = 1e6  # beyond it a number is no embedding's, and its powers would leave float32
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ def check(raw: object, dimension: int | None = None) -> Checked:
     Sort vectors into usable and refused ones; never raises.
 
     *raw*: a 2-D array, or a list of lists of numbers that may be ragged. *dimension*: what is expected; when
-    None, the first usable vector of the batch sets it. Reasons: zero, nan, inf, empty, dimension, malformed.
+    None, what most usable vectors of the batch have. Reasons: zero, nan, inf (or over a million), empty,
+    dimension, malformed.
     """
     if isinstance(raw, np.ndarray) and raw.ndim == 2 and raw.dtype.kind in "fiu":
         return _array(raw, dimension)
@@ -48,7 +50,6 @@ def check(raw: object, dimension: int | None = None) -> Checked:
         raw = [raw]
     rejected: Counter[str] = Counter()
     rows: dict[int, list[Floats]] = {}
-    wanted = dimension
     for one in raw:
         row = _row(one)
         if isinstance(row, str):
@@ -57,8 +58,10 @@ def check(raw: object, dimension: int | None = None) -> Checked:
         if (reason := fault(row)) is not None:
             rejected[reason] += 1
             continue
-        wanted = row.size if wanted is None else wanted
         rows.setdefault(row.size, []).append(row)
+    wanted = dimension
+    if wanted is None and rows:
+        wanted = max(rows, key=lambda size: len(rows[size]))
     for size, members in rows.items():
         if size != wanted:
             rejected["dimension"] += len(members)
@@ -86,7 +89,7 @@ def fault(row: Floats) -> str | None:
     """Why a vector cannot be used: nan, inf, zero; None when it can."""
     if np.isnan(row).any():
         return "nan"
-    if np.isinf(row).any():
+    if (np.abs(row) > MOST).any():
         return "inf"
     return None if row.any() else "zero"
 
@@ -100,7 +103,7 @@ def _array(raw: npt.NDArray[Any], dimension: int | None) -> Checked:
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(raw, dtype=np.float32)
     nan = np.isnan(rows).any(axis=1)
-    inf = ~nan & np.isinf(rows).any(axis=1)
+    inf = ~nan & (np.abs(rows) > MOST).any(axis=1)
     zero = ~nan & ~inf & ~rows.any(axis=1)
     counts = {"nan": int(nan.sum()), "inf": int(inf.sum()), "zero": int(zero.sum())}
     rejected = Counter({reason: n for reason, n in counts.items() if n})

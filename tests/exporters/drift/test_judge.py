@@ -138,3 +138,14 @@ def test_drift_ends_only_well_under_the_threshold(profile: Profile, make: Make, 
 
     assert judge(profile, window, drift, before="no").state == "no"
     assert judge(profile, window, drift, before="yes").state == "yes"
+
+
+def test_absurdly_large_vectors_give_finite_scores(profile: Profile, make: Make, drift: Drift) -> None:
+    """A tenth of the window a million times as long: drift, and every score can be shown."""
+    window = make(300, 9)
+    window[:30] *= 1e5
+
+    verdict = judge(profile, window, drift)
+
+    assert verdict.state == "yes"
+    assert all(np.isfinite(list(verdict.scores.values())))

@@ -67,3 +67,19 @@ def test_no_vectors_at_all_are_no_refusal() -> None:
 def test_null_among_numbers_is_nan() -> None:
     """JSON has no NaN; encoders write null for it."""
     assert dict(check([[1, None]]).rejected) == {"nan": 1}
+
+
+def test_without_a_wanted_dimension_most_vectors_decide() -> None:
+    """A stray one in front does not make strangers of the others."""
+    checked = check([[1.0] * 3, [1.0] * 2, [2.0] * 2])
+
+    assert checked.vectors.tolist() == [[1.0, 1.0], [2.0, 2.0]]
+    assert dict(checked.rejected) == {"dimension": 1}
+
+
+def test_numbers_whose_squares_would_leave_float32_are_refused() -> None:
+    """A million is taken, two millions are as good as infinite, in lists and in arrays."""
+    rows = [[1e6, 1.0], [2e6, 1.0]]
+
+    assert check(rows).vectors.tolist() == check(np.array(rows)).vectors.tolist() == [[1e6, 1.0]]
+    assert dict(check(rows).rejected) == dict(check(np.array(rows)).rejected) == {"inf": 1}
