@@ -15,8 +15,8 @@ Change = Callable[[Rows, float, np.random.Generator], Rows]
 # name -> what is done, the sizes at which, and the size that a stream has from the change on
 Changes = Mapping[str, tuple[Change, tuple[float, ...], float]]
 
-RAMP = (0.05, 0.1, 0.2, 0.4)  # shares of the window that came after the change: how late is it seen?
-RAMP_WINDOWS = 3
+RAMP = (0.02, 0.05, 0.1, 0.2)  # shares of the window that came after the change: how late is it seen?
+RAMP_WINDOWS = 1
 ENTERED = "entered"
 
 

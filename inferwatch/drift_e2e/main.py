@@ -145,6 +145,13 @@ def resolved(run: Run) -> None:
 PHASES = (healthy, shifted, slow, swapped, resolved)
 
 
+def _reference(url: str, model: str, texts: list[str], plan: Plan, out: Path) -> np.ndarray:
+    """Fit and save the profile of *texts*; returns their vectors, which are the index that is searched too."""
+    vectors = embed_all(url, model, texts[: plan.reference_texts])
+    save(fit(vectors, model, "", compressed(plan).drift, rounds=plan.calibration_rounds), out)
+    return np.asarray(vectors, np.float32)
+
+
 def run(
     settings: Settings,
     reporter: Reporter,
@@ -165,11 +172,8 @@ def run(
     try:
         model = embedder.start()
         with reporter.task("embedding and fitting the reference"):
-            vectors = embed_all(embedder.url, model, topics["reference"][: plan.reference_texts])
-            profile = fit(vectors, model, "", spec.drift, rounds=plan.calibration_rounds)
-            save(profile, folder / "reference.npz")
+            index = _reference(embedder.url, model, topics["reference"], plan, folder / "reference.npz")
         parts.write_all(spec, settings, folder, ports, folder / "reference.npz", embedder.url)
-        index = np.asarray(vectors, np.float32)
         with (
             parts.running(settings, folder, ports, reporter),
             Prometheus(ports.url("prometheus")) as prometheus,

@@ -11,10 +11,10 @@ def test_threshold_power_and_delay_by_hand() -> None:
     scores = {
         "healthy": [float(n) for n in range(1, 21)],
         "shift 0.1": [19.0, 20.0, 20.5, 21.0],
+        "shift entered 0.02": [1.0, 2.0, 3.0],
         "shift entered 0.05": [1.0, 2.0, 3.0],
         "shift entered 0.1": [19.0, 21.0, 22.0],
         "shift entered 0.2": [30.0, 30.0, 30.0],
-        "shift entered 0.4": [30.0, 30.0, 30.0],
     }
 
     assert drift.threshold(scores) == 20.0
