@@ -71,13 +71,17 @@ def _began(scope: Scope, signal: Signal) -> str:
 
 
 def _vanished(scope: Scope, signal: Signal) -> str:
-    """What began and neither finished nor runs still; the engine counts client aborts nowhere."""
+    """What began and neither finished nor runs still; the engine counts client aborts nowhere.
+
+    Nothing ran before an engine was there: one younger than the window is judged too.
+    """
     running = scope.raw(engine.REQUESTS_RUNNING)
+    now, before = f"sum by (model) ({running})", f"sum by (model) ({running} offset {signal.window}s)"
     return promql(f"""
         clamp_min((
           {_began(scope, signal)}
           - {_rate(scope, engine.REQUESTS_TOTAL, signal)}
-          - (sum by (model) ({running}) - sum by (model) ({running} offset {signal.window}s)) / {signal.window}
+          - ({now} - ({before} or {now} * 0)) / {signal.window}
         ) / ({_began(scope, signal)} > 0), 0)
     """)
 

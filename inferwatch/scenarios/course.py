@@ -118,12 +118,14 @@ class Course:
         )
 
     def recovered(self, expected: Expected, notices: Sequence[Notice]) -> Notice | None:
-        """The notice that ended the alert for good: the last one about it, where that says so."""
-        own = [
-            n for n in notices if self.row.owns(n) and expected.matches(n) and n.received_at >= self.fault_at
-        ]
-        last = {tuple(sorted(n.labels.items())): n for n in own}.values()
+        """The notice that ended the alert for good: the first that says so after the last that does not."""
         over = "resolved" if expected.status == "firing" else "firing"
-        if not last or any(n.status != over for n in last):
+        ends: dict[tuple[tuple[str, str], ...], Notice | None] = {}
+        for notice in notices:
+            if self.row.owns(notice) and expected.matches(notice) and notice.received_at >= self.fault_at:
+                key = tuple(sorted(notice.labels.items()))
+                ends[key] = (ends.get(key) or notice) if notice.status == over else None
+        found = [notice for notice in ends.values() if notice is not None]
+        if not found or len(found) < len(ends):
             return None
-        return max(last, key=lambda n: n.received_at)
+        return max(found, key=lambda notice: notice.received_at)

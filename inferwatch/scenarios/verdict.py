@@ -136,7 +136,8 @@ def _misses(expected: Expected, delivery: Delivery) -> Iterable[str]:
             f"{expected.alert} came after {delivery.delay_seconds:g} s; theory allows "
             f"{delivery.theory_seconds:g} s, the row {delivery.bound_seconds:g} s"
         )
-    if expected.recovers_seconds is not None and delivery.recovery_seconds is None:
+    limit, took = expected.recovers_seconds, delivery.recovery_seconds
+    if limit is not None and (took is None or took > limit):
         yield f"{expected.alert} did not end within {expected.recovers_seconds:g} s of the mend"
 
 

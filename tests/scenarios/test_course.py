@@ -169,3 +169,19 @@ def test_a_fault_that_cannot_be_brought_fails_its_row_alone() -> None:
 
     found = played(Course(DOWN, refuse, lambda: None, lambda _: 20.0), [])
     assert "the engine is gone" in found.failures
+
+
+def test_recovery_is_the_first_end_that_lasts() -> None:
+    """An end that is told again later was over at the first telling; one that came too late is a miss."""
+    twice = [
+        notice(12, "EngineDown"),
+        notice(42, "EngineDown", "resolved"),
+        notice(117, "EngineDown", "resolved"),
+    ]
+    assert played(Bench(DOWN).course(), twice).deliveries[0].recovery_seconds == 30.0
+    course = Bench(DOWN).course()
+    played(course, twice[:1])
+    late = [*twice[:1], notice(600, "EngineDown", "resolved")]
+    assert verdict(course, late, START + 700, cpus=10_000).failures == (
+        "EngineDown did not end within 480 s of the mend",
+    )
