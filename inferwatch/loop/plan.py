@@ -13,7 +13,7 @@ class LoopPlan:
     Attributes:
         history_requests_per_second: the healthy traffic that the backfilled past is said to have had.
         light, overload, abort: clients in a closed loop and how long they go on.
-            With 3 requests/s of history an engine that serves 5 to 27 requests/s in overload passes the
+            With 2 requests/s of history an engine that serves 3 to 18 requests/s in overload passes the
             1 h window's 14.4 % in time and stays under the 6 h window's 6 %: the page comes and can resolve.
         overload_seconds: the first stretch, over half of the waiting signal's window; another stretch follows
             while an alert has not come, up to `overload_most_stretches`.
@@ -23,7 +23,7 @@ class LoopPlan:
         resolve_wait_seconds: the longest short burn window, and what delivery takes.
     """
 
-    history_requests_per_second: float = 3.0
+    history_requests_per_second: float = 2.0
     errors_per_second: float = 5.0
     errors_seconds: float = 90.0
     light_clients: int = 2
