@@ -29,7 +29,8 @@ def evidently(reference: np.ndarray) -> dict[str, Detector]:
     frame = pd.DataFrame(reference, columns=columns)
 
     def of(method: Any) -> Detector:
-        return lambda window: float(method(pd.DataFrame(window, columns=columns), frame)[0])
+        # A copy each time: the model method adds a column to what it is given.
+        return lambda window: float(method(pd.DataFrame(window, columns=columns), frame.copy())[0])
 
     return {
         "evidently model": of(methods.model(bootstrap=False)),
