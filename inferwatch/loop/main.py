@@ -10,7 +10,7 @@ from inferwatch.loop.bench import Bench, Findings
 from inferwatch.loop.engine import RealEngine
 from inferwatch.loop.phases import BAD_DEPLOY, PHASES
 from inferwatch.loop.plan import LoopPlan
-from inferwatch.stack import backfill, binaries, launcher, vllm_cpu
+from inferwatch.stack import backfill, binaries, launcher, observe, vllm_cpu
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
@@ -40,6 +40,8 @@ def run(settings: Settings, reporter: Reporter, plan: LoopPlan | None = None) ->
             os.sched_setaffinity(0, others)
             engine.start(BAD_DEPLOY)
             _backfill(settings, service, plan, reporter)
+            # Attached engines are only observed until their latency thresholds are accepted; here they are.
+            observe.accept(settings, service)
             launcher.up(settings, Selection("urls", (engine.url,), service), reporter)
             return _run_phases(Bench(spec, settings, plan, engine, reporter, folder, found))
         finally:
