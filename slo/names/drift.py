@@ -30,9 +30,7 @@ WINDOW_VECTORS: Final = "llm_drift_window_vectors"  # accepted within the window
 SAMPLE_VECTORS: Final = "llm_drift_sample_vectors"  # of those, kept
 LIKENESS: Final = "llm_drift_space_likeness"  # near 0: not the reference's space
 SWAP_INFO: Final = "llm_drift_swap_info"  # + reason: model, version, dimension, space
-LAST_EVALUATION: Final = (
-    "llm_drift_last_evaluation_timestamp_seconds"  # when the stream was last judged; absent before
-)
+LAST_EVALUATION: Final = "llm_drift_last_evaluation_timestamp_seconds"  # absent before the first
 ACCEPTED: Final = "llm_drift_vectors_accepted_total"  # + source
 REJECTED: Final = "llm_drift_vectors_rejected_total"  # source, reason
 
