@@ -104,6 +104,11 @@ def _day(settings: Settings, hours: float, reporter: Reporter, as_json: bool) ->
     if as_json:
         click.echo(json.dumps(asdict(found) | {"passed": found.passed}, indent=2))
     else:
-        click.echo(found.fired or f"{found.hours:g} healthy hours, {found.series} series: nothing fired")
+        click.echo(f"{found.hours:g} healthy hours, {found.series} series")
+        for alert, severity in found.fired:
+            click.echo(f"  {severity}: {alert} fired, and nothing was wrong")
+        click.echo(
+            found.trouble or ("nobody was paged" if found.passed else "somebody was woken for nothing")
+        )
     if not found.passed:
         raise SystemExit(1)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inferwatch.replay.day import busy_share, parsed, stretched
+from inferwatch.replay.day import Day, busy_share, parsed, stretched, told
 
 PAGES = [
     {'llm_requests_total{m="a"}': 10.0, "llm_requests_running": 2.0, "llm_generation_tokens_total": 100.0},
@@ -48,3 +48,31 @@ def test_a_page_is_read_with_its_labels() -> None:
     """Comments are left out; a brace or a space within a label value is none of the syntax."""
     page = '# HELP a b\n# TYPE a counter\na_total{x="p q",y="}"} 3\nb 1e+06\n'
     assert parsed(page) == {'a_total{x="p q",y="}"}': 3.0, "b": 1_000_000.0}
+
+
+SAID = """
+  FAILED:
+    expr: "count by (alertname, severity) (count_over_time(ALERTS{alertstate=\\"firing\\"}[3600s]))", time: 59m55s,
+        exp: nil
+        got: {alertname="EngineDown", severity="page"} 2E+00, {alertname="ProbesFailing", severity="warning"} 1E+00
+"""
+
+
+def test_what_fired_is_read_from_promtool() -> None:
+    """Both alerts with their severity; a failure of another check is trouble of its own."""
+    both = (("EngineDown", "page"), ("ProbesFailing", "warning"))
+    assert told(SAID) == (both, "")
+    fired, trouble = told(
+        SAID + '    expr: "count(x)", time: 59m55s,\n        exp: {} 4E+00\n        got: nil\n'
+    )
+    assert fired == both
+    assert "count(x)" in trouble
+    assert told("error: no such file")[1] == "error: no such file"
+
+
+def test_a_day_passes_where_nobody_was_woken() -> None:
+    """A warning is told and passes; a page, a ticket or a check that failed does not."""
+    assert Day(24, 1, 1, (("ProbesFailing", "warning"),), "").passed
+    assert not Day(24, 1, 1, (("EngineDown", "page"),), "").passed
+    assert not Day(24, 1, 1, (("ErrorBudgetLow", "ticket"),), "").passed
+    assert not Day(24, 1, 1, (), "judged nothing").passed
