@@ -136,15 +136,15 @@ FLEET = (
     ),
     Row(
         "admission-reject",
-        # A group of ten finds eight places and a queue of one: a tenth is turned away however quick the engine
-        # is, more where a group meets another.
-        Sim("admission_reject", {"max_num_seqs": 8, "max_num_queued_reqs": 1, "burst": 10}),
+        # Of ten that ask at the same instant seven may wait, and two or three are turned away, however quick
+        # the engine is: a fifth, far from the half at which RequestsFailing would silence the signal.
+        Sim("admission_reject", {"max_num_seqs": 16, "max_num_queued_reqs": 7, "burst": 10}),
         fires=(
             Expected(alerts.ADMISSION_REJECTIONS, level=0.1),
             Expected(alerts.AVAILABILITY_BURN_FAST, level=0.1),
         ),
         may_fire=QUEUE,
-        requests_per_second=2,
+        requests_per_second=4,
     ),
     Row(
         "hang",
