@@ -18,7 +18,7 @@ class LoopPlan:
         overload_seconds: the first stretch, over half of the waiting signal's window; another stretch follows
             while an alert has not come, up to `overload_most_stretches`.
         overload_alerts: must be delivered because of the overload, and resolve after it.
-        slow_alerts: judged on 30 m and longer, so they outlast the loop; told, not waited for.
+        slow_alerts: judged on 30 m and longer, or on what else the machine does; told, not waited for.
         page_wait_seconds: how long a page is waited for before the phase fails (the promise is shorter).
         resolve_wait_seconds: the longest short burn window, and what delivery takes.
     """
@@ -47,6 +47,8 @@ class LoopPlan:
         alerts.AVAILABILITY_BURN_SLOW,
         alerts.LATENCY_BURN_SLOW,
         alerts.ERROR_BUDGET_LOW,
+        alerts.NOISY_NEIGHBOUR,
+        alerts.JOINT_WARN,
     )
 
 
