@@ -1,24 +1,32 @@
 """A reference judged against itself -> what each detector says of a healthy window, by window size.
 
-A window of n is drawn from the reference without replacement and judged against the rest. Scores are put
-on one scale (the median is 0, the 90 % quantile 1); the highest of the detectors is what alarms, and its limit
-is where the wanted share of healthy windows lies above. The tail is smoothed by an exponential fit, since a
-few hundred windows hold few that rare.
+A window of n is drawn from the reference without replacement and judged against the rest. Each detector is put
+on a scale of its own tail (its 90 % quantile is 0, the mean excess over that 1); the highest of the detectors
+is what alarms, and its limit is where the wanted share of healthy windows lies above, by an exponential fit
+of the tail, since a few hundred windows hold few that rare.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from exporters.drift.features import Features, ratios
-from exporters.drift.scores import DETECTORS, Context, neighbour_quantiles, pca_ratio_change
+from exporters.drift.scores import (
+    DETECTORS,
+    NEIGHBOUR_QUANTILES,
+    SQUARED,
+    Context,
+    neighbour_quantiles,
+    pca_ratio_change,
+)
 from exporters.drift.vectors import Floats
 
 ROUNDS = 240
 PCA_ROUNDS = 60
 SIZE_STEP = 1.5
 TAIL = 0.9
+MOST_CHUNKS = 3
 _TINY = 1e-12
 
 
@@ -53,15 +61,16 @@ def calibrate(
     """Judge *rounds* healthy windows of *size*; *pca*: components, judged ones, and the limit of that score."""
     random = np.random.default_rng((seed, size))
     draws = [random.permutation(len(vectors)) for _ in range(rounds)]
-    curves = np.array([neighbour_quantiles(context.scale, of.rows(at[:size])) for at in draws])
-    total = curves.sum(axis=0)
-    table = np.empty((rounds, len(DETECTORS)))
-    for row, (at, curve) in enumerate(zip(draws, curves, strict=True)):
-        # A window must not be held against a mean that it is part of.
-        others = (total - curve) / max(rounds - 1, 1)
-        own = Context(context.edges, context.rest, context.length, context.scale, others)
+    total, table = np.zeros(NEIGHBOUR_QUANTILES), np.empty((rounds, len(DETECTORS)))
+    for row, at in enumerate(draws):
+        # Held against others of its own size, none of which it shares a vector with.
+        chunks = [at[n : n + size] for n in range(size, len(at) - size + 1, size)][:MOST_CHUNKS]
+        curve = np.mean([neighbour_quantiles(context.scale, of.rows(chunk)) for chunk in chunks], axis=0)
+        total += curve
+        own = replace(context, neighbours=curve)
         window, rest = of.rows(at[:size]), of.rows(at[size:])
         table[row] = [score(own, rest, window) for score in DETECTORS.values()]
+    table *= _against_all(size, len(vectors))
     thresholds = limits(table, false_alarm_rate)
     over = table > thresholds
     whole = ratios(vectors, pca[0])
@@ -72,18 +81,30 @@ def calibrate(
     return Calibration(size, *(np.asarray(a, np.float32) for a in (thresholds, alarms, total / rounds)))
 
 
+def _against_all(size: int, count: int) -> np.ndarray:
+    """
+    Factor a detector from a window against the rest, to a window against all of the reference.
+
+    A squared distance of two samples of one population grows with 1/n + 1/m; the rest is smaller than all.
+    """
+    smaller = (1 / size + 1 / count) / (1 / size + 1 / (count - size))
+    return np.array([smaller if name in SQUARED else 1.0 for name in DETECTORS])
+
+
 def limits(table: np.ndarray, false_alarm_rate: float) -> np.ndarray:
     """A threshold a column, so that the given share of rows has any column over its own."""
-    middle = np.median(table, axis=0)
-    unit = np.maximum(np.quantile(table, TAIL, axis=0) - middle, _TINY)
-    highest = ((table - middle) / unit).max(axis=1)
-    start = float(np.quantile(highest, TAIL))
-    excess = highest[highest > start] - start
-    mean = float(excess.mean()) if len(excess) else 0.0
-    reach = start + mean * max(float(np.log((1 - TAIL) / false_alarm_rate)), 0.0)
-    if false_alarm_rate > 1 - TAIL:
+    start = np.quantile(table, TAIL, axis=0)
+    beyond = np.where(table > start, table - start, np.nan)
+    unit = np.maximum(np.nanmean(beyond, axis=0) if (table > start).any(axis=0).all() else start, _TINY)
+    highest = ((table - start) / unit).max(axis=1)
+    if false_alarm_rate >= 1 - TAIL:
         reach = float(np.quantile(highest, 1 - false_alarm_rate))
-    thresholds: np.ndarray = middle + unit * reach
+    else:
+        often = float(np.quantile(highest, TAIL))
+        excess = highest[highest > often] - often
+        mean = float(excess.mean()) if len(excess) else 0.0
+        reach = often + mean * float(np.log((1 - TAIL) / false_alarm_rate))
+    thresholds: np.ndarray = start + unit * reach
     return thresholds
 
 

@@ -14,6 +14,8 @@ from exporters.drift.vectors import Floats
 MAX_AXES = 128
 RANDOM_FEATURES = 256
 FEWEST_AXES = 16
+FAR = 100.0  # standard deviations; what lies further is as far as can be
+_NEARLY_CONSTANT = 1e-3  # of the median spread: a number that hardly moves is judged as if it moved so much
 _EVEN = 0.2  # variances that differ less have no order that could be told
 _TINY = 1e-12
 _BANDWIDTH_PAIRS = 1000
@@ -26,7 +28,7 @@ class Basis:
     Axes of a reference.
 
     *mean* (d), *axes* (d, p) with p ≤ 128, *scale* (p): standard deviation along each axis, *frequencies*
-    (p, 256) and *phases* (256) of the random Fourier features.
+    (p, 256) and *phases* (256) of the random Fourier features; *spread* (d): standard deviation of each number.
     """
 
     mean: Floats
@@ -34,23 +36,26 @@ class Basis:
     scale: Floats
     frequencies: Floats
     phases: Floats
+    spread: Floats
 
 
 @dataclass(frozen=True)
 class Features:
     """
     Of n vectors: *z* (n, p) principal coordinates over their scale, *rest* (n) what the axes do not hold of
-    the squared length around the mean, *length* (n) the length of the vector, *random* (n, 256).
+    the squared length around the mean, *length* (n) the length of the vector, *random* (n, 256), *own* (n, d) the
+    numbers themselves, less their mean and over their spread.
     """
 
     z: Floats
     rest: Floats
     length: Floats
     random: Floats
+    own: Floats
 
     def rows(self, at: np.ndarray) -> "Features":
         """The features of some of the vectors."""
-        return Features(self.z[at], self.rest[at], self.length[at], self.random[at])
+        return Features(self.z[at], self.rest[at], self.length[at], self.random[at], self.own[at])
 
 
 def fit_basis(vectors: Floats, seed: int) -> Basis:
@@ -67,10 +72,13 @@ def fit_basis(vectors: Floats, seed: int) -> Basis:
     distances = np.sqrt(((z[pairs[0]] - z[pairs[1]]) ** 2).sum(axis=1))
     median = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
     scale = np.sqrt(values)
+    spread = vectors.std(axis=0, dtype=np.float64)
+    moving = spread[spread > 0]
+    spread = np.maximum(spread, _NEARLY_CONSTANT * (np.median(moving) if len(moving) else 1.0))
     widths = np.repeat(_BANDWIDTHS, RANDOM_FEATURES // len(_BANDWIDTHS)) * median
     frequencies = random.standard_normal((len(values), RANDOM_FEATURES)) / widths * scale[:, None]
     phases = random.uniform(0, 2 * np.pi, RANDOM_FEATURES)
-    return Basis(*(np.asarray(a, np.float32) for a in (mean, axes, scale, frequencies, phases)))
+    return Basis(*(np.asarray(a, np.float32) for a in (mean, axes, scale, frequencies, phases, spread)))
 
 
 def features(basis: Basis, vectors: Floats) -> Features:
@@ -82,7 +90,8 @@ def features(basis: Basis, vectors: Floats) -> Features:
     z = np.asarray(along / basis.scale, np.float32)
     random = np.cos(z @ basis.frequencies + basis.phases)
     length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return Features(z, rest, length, random.astype(np.float32, copy=False))
+    own = np.clip(centred / basis.spread, -FAR, FAR)
+    return Features(z, rest, length, random.astype(np.float32, copy=False), own)
 
 
 def ratios(vectors: Floats, components: int) -> Floats:

@@ -12,8 +12,8 @@ from exporters.drift.vectors import Floats, check
 from slo.signals import Drift
 
 MOST_VECTORS = 6000
-# Axes of fewer vectors than this times the dimension fit them better than new ones; then the axes come from
-# one half and everything else from the other.
+# Axes of fewer vectors than this times the dimension fit them better than new ones; then the axes come
+# from a third and everything else from the others.
 _WELL_DETERMINED = 40
 
 
@@ -39,9 +39,10 @@ def fit(
     vectors = checked.vectors[order]
     if not vectors.std(axis=0).any():
         raise ProfileError(f"all {count} vectors are the same; is the embedding server well?")
-    split = vectors.shape[1] * _WELL_DETERMINED > len(vectors) and len(vectors) // 2 >= drift.min_samples
-    basis = fit_basis(vectors[: len(vectors) // 2] if split else vectors, seed)
-    kept = vectors[len(vectors) // 2 :] if split else vectors
+    split = vectors.shape[1] * _WELL_DETERMINED > len(vectors) and len(vectors) * 2 // 3 >= drift.min_samples
+    axes = len(vectors) // 3
+    basis = fit_basis(vectors[:axes] if split else vectors, seed)
+    kept = vectors[axes:] if split else vectors
     return _profile(
         basis, kept, count, (model, version), drift, seed, rounds, time.time() if created is None else created
     )

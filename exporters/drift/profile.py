@@ -123,7 +123,9 @@ def load(path: Path) -> Profile:
 
 
 def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
-    basis = Basis(*(found[f"basis_{name}"] for name in ("mean", "axes", "scale", "frequencies", "phases")))
+    basis = Basis(
+        *(found[f"basis_{name}"] for name in ("mean", "axes", "scale", "frequencies", "phases", "spread"))
+    )
     moments = [float(one) for one in found["moments"]]
     context = Context(
         found["edges"],

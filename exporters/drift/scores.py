@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.linear_model import Ridge
 
-from exporters.drift.features import Features
+from exporters.drift.features import FAR, Features
 from exporters.drift.vectors import Floats
 
 PSI_BINS = 10
@@ -20,7 +20,7 @@ COVARIANCE_AXES = 32
 SQUARED_AXES = 16
 NEIGHBOUR_QUANTILES = 51
 CLIP = 5.0
-FAR = 100.0  # standard deviations; what lies further is as far as can be
+SOFT = 1e-3  # added to a variance of about 1, so that none without spread has an infinite logarithm
 SHRINKAGE = 0.1
 PCA_RATIO = "pca_ratio_change"
 
@@ -88,6 +88,24 @@ def _location(context: Context, reference: Features, window: Features) -> float:
     rest = float(reference.rest.mean() - window.rest.mean()) / (context.rest[1] or 1)
     length = float(reference.length.mean() - window.length.mean()) / (context.length[1] or 1)
     return float(gap @ gap) + rest**2 + length**2
+
+
+def _centroid(context: Context, reference: Features, window: Features) -> float:
+    """Squared distance of the means as they lie, over the spread: a shift along the axes that spread most."""
+    gap = (reference.z.mean(axis=0) - window.z.mean(axis=0)) * context.scale
+    return float(gap @ gap) / (float(context.scale @ context.scale) or 1.0)
+
+
+def _coordinates(_: Context, reference: Features, window: Features) -> float:
+    """
+    Change of mean and spread of the numbers one by one, each in its own standard deviations.
+
+    Models have numbers that hardly move; noise and rotations show there first, and the main axes never see it.
+    """
+    gap = reference.own.mean(axis=0) - window.own.mean(axis=0)
+    spreads = [np.log(of.own.var(axis=0) + SOFT) for of in (reference, window)]
+    change = spreads[0] - spreads[1]
+    return float(gap @ gap + change @ change / 2) / len(gap)
 
 
 def _psi(context: Context, reference: Features, window: Features) -> float:
@@ -172,6 +190,8 @@ def pca_ratio_change(reference: Floats, window: Floats, judged: int) -> float:
 DETECTORS: dict[str, Score] = {
     "mmd": _mmd,
     "location": _location,
+    "centroid": _centroid,
+    "coordinates": _coordinates,
     "psi": _psi,
     "covariance": _covariance,
     "neighbours": _neighbours,
@@ -179,3 +199,6 @@ DETECTORS: dict[str, Score] = {
 }
 """Calibrated detectors, in the order in which they are shown; PCA_RATIO stands beside them, its threshold is
 given in slo.yaml."""
+
+SQUARED = frozenset({"mmd", "location", "centroid", "coordinates", "psi", "covariance"})
+"""Detectors whose score is a squared distance between window and reference."""

@@ -27,7 +27,7 @@ class Plan:
     patience: float = 75.0
     quick_retrieval: float = 0.05
     slow_retrieval: float = 1.2
-    calibration_rounds: int = 120
+    calibration_rounds: int = 240
 
 
 def compressed(plan: Plan) -> Spec:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 PLAN = Plan(
     window=10, slices=5, sample_size=120, min_samples=60, reference_texts=500, texts_per_second=24.0,
-    healthy=12.0, patience=90.0, calibration_rounds=60,
+    healthy=12.0, patience=90.0, calibration_rounds=240,
 )  # fmt: skip
 COOKS = "onion garlic butter pan oven roast simmer taste salt pepper lemon bread cheese wine sauce".split()  # noqa: SIM905 # a list of words reads best as words
 SAILS = "mast anchor harbour tide wind rope deck wave storm captain chart compass keel stern bow".split()  # noqa: SIM905 # as above

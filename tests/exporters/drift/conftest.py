@@ -59,4 +59,4 @@ def make() -> Make:
 @pytest.fixture(scope="session")
 def profile(make: Make, drift: Drift) -> Profile:
     """A profile of 1200 healthy vectors of `make`."""
-    return fit(make(1200, 1), "embed-a", "1", drift, rounds=60, created=1_750_000_000.0)
+    return fit(make(1200, 1), "embed-a", "1", drift, rounds=240, created=1_750_000_000.0)

@@ -56,7 +56,7 @@ def test_flipped_axes_change_no_score(
     signs = np.where(np.arange(profile.basis.axes.shape[1]) % 2, -1, 1).astype(np.float32)
     flipped = type(profile.basis)(
         profile.basis.mean, profile.basis.axes * signs, profile.basis.scale,
-        profile.basis.frequencies * signs[:, None], profile.basis.phases,
+        profile.basis.frequencies * signs[:, None], profile.basis.phases, profile.basis.spread,
     )  # fmt: skip
     turned = type(profile)(
         **{**vars(profile), "basis": flipped, "features": features(flipped, profile.vectors)}
