@@ -3,11 +3,11 @@
 Every vector draws a random number; the sample is the `size` lowest of those that are still in the window.
 That is a uniform sample without replacement of all that came within it. A vector is dropped as soon as
 `size` newer ones drew lower, since it can never be in a sample again, so that about size × (1 + ln(n/size))
-of n are held and never over slices × size. Nothing older than the window is held.
+of n are held and never over (slices + 1) × size. Nothing older than the window is held.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,17 @@ class _Slice:
     draws: np.ndarray
     vectors: Floats
     seen: int = 0
+    waiting: list[tuple[np.ndarray, Floats]] = field(default_factory=list)
+    waiting_rows: int = 0
+
+    def settle(self, size: int) -> None:
+        """Take in what waits, and keep the *size* lowest."""
+        if self.waiting:
+            draws = np.concatenate([self.draws, *(one for one, _ in self.waiting)])
+            keep = _lowest(draws, size)
+            self.draws = draws[keep]
+            self.vectors = np.concatenate([self.vectors, *(one for _, one in self.waiting)])[keep]
+            self.waiting, self.waiting_rows = [], 0
 
 
 class Reservoir:
@@ -54,10 +65,10 @@ class Reservoir:
             low = draws < part.draws.max()
             draws, vectors = draws[low], vectors[low]
         if len(draws):
-            draws = np.concatenate([part.draws, draws])
-            keep = _lowest(draws, self._size)
-            part.draws = draws[keep]
-            part.vectors = np.concatenate([part.vectors, vectors])[keep]
+            part.waiting.append((draws, vectors))
+            part.waiting_rows += len(draws)
+            if part.waiting_rows >= self._size:  # rarely, so that an answer is not held up by copying
+                part.settle(self._size)
 
     def expire(self, now: float) -> None:
         """Drop what has left the window at *now*."""
@@ -70,6 +81,7 @@ class Reservoir:
         self.expire(now)
         if not self._parts:
             return np.empty((0, self.dimension), np.float32)
+        self._parts[-1].settle(self._size)
         draws = np.concatenate([part.draws for part in self._parts])
         vectors = np.concatenate([part.vectors for part in self._parts])
         keep: Floats = vectors[_lowest(draws, self._size)]
@@ -83,12 +95,16 @@ class Reservoir:
     @property
     def held_bytes(self) -> int:
         """Memory of the vectors that are held."""
-        return sum(part.vectors.nbytes for part in self._parts)
+        return sum(
+            part.vectors.nbytes + part.waiting_rows * self.dimension * part.vectors.itemsize
+            for part in self._parts
+        )
 
     def _prune(self) -> None:
         """Drop from older parts what `size` newer vectors have already beaten."""
         newer = np.empty(0)
         for part in reversed(self._parts):
+            part.settle(self._size)
             if len(newer) >= self._size:
                 keep = part.draws < newer.max()
                 part.draws, part.vectors = part.draws[keep], part.vectors[keep]

@@ -18,7 +18,8 @@ from aiohttp import web
 
 ROOT = Path(__file__).parents[2]
 REQUESTS = 600
-CONCURRENT = 4
+CONCURRENT = 2
+PAUSE_SECONDS = 0.02  # between a client's requests: a served load, not a saturated machine
 START_SECONDS = 60.0
 
 
@@ -106,6 +107,7 @@ async def _times(session: aiohttp.ClientSession, url: str, body: bytes, count: i
             found.append((time.perf_counter() - begun) * 1000)
             if got != body:
                 raise TapBenchError(f"{url}: the answer is not the server's, byte for byte")
+            await asyncio.sleep(PAUSE_SECONDS)
         return found
 
     return [one for some in await asyncio.gather(*(worker() for _ in range(CONCURRENT))) for one in some]
