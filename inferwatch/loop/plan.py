@@ -38,7 +38,7 @@ class LoopPlan:
     hang_clients: int = 4
     hang_after_seconds: float = 8.0
     quiet_seconds: float = 3.0
-    page_wait_seconds: float = 120.0
+    page_wait_seconds: float = 150.0
     overload_wait_seconds: float = 60.0
     resolve_wait_seconds: float = 600.0
     overload_alerts: tuple[str, ...] = (alerts.WAITING_REQUESTS_HIGH, alerts.LATENCY_BURN_FAST)
