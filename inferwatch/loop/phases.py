@@ -1,7 +1,7 @@
 """The loop's phases in order: bad deploy, kill, restart, light load, overload, aborts, hang idle, hang under load."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from inferwatch.loop import load, notices
@@ -150,7 +150,7 @@ def hang_idle(bench: Bench) -> None:
     """The core hangs while nothing is asked: only the canary can see it."""
     bench.snapshot()
     # An overloaded engine fails the canary too, and an alert that still fires is not notified again.
-    _wait_while_firing(bench, set(HUNG_IDLE), bench.plan.page_wait_seconds)
+    _wait_while_firing(bench, lambda name: name in HUNG_IDLE, bench.plan.page_wait_seconds)
     fault = time.time()
     bench.engine.hang()
     bench.await_page("hang_idle", HUNG_IDLE, fault, promised=False)
@@ -175,15 +175,15 @@ def hang_under_load(bench: Bench) -> None:
 
 def settle(bench: Bench) -> None:
     """Pages and signals resolve by themselves, but for budgets that a long window still holds against us."""
-    ours = _firing(bench) - set(bench.plan.slow_alerts)
-    _wait_while_firing(bench, ours, bench.plan.resolve_wait_seconds)
+    plan = bench.plan
+    _wait_while_firing(bench, lambda name: name not in plan.slow_alerts, plan.resolve_wait_seconds)
     bench.found.still_firing = sorted(_firing(bench))
 
 
-def _wait_while_firing(bench: Bench, names: set[str], timeout_seconds: float) -> None:
-    """Return when none of these alerts fires by its last notice; a failure is noted after the timeout."""
+def _wait_while_firing(bench: Bench, matters: Callable[[str], bool], timeout_seconds: float) -> None:
+    """Return when no alert that matters fires by its last notice; a failure is noted after the timeout."""
     deadline = time.monotonic() + timeout_seconds
-    while left := _firing(bench) & names:
+    while left := {name for name in _firing(bench) if matters(name)}:
         if time.monotonic() >= deadline:
             bench.found.fail(f"not resolved after {timeout_seconds:.0f} s: {', '.join(sorted(left))}")
             return
