@@ -28,6 +28,7 @@ _SO_TIMESTAMPNS = getattr(
 )  # 35 on every Linux port Python wheels exist for
 _TIMESPEC = struct.Struct("@ll")
 _CONTROL_BYTES = _socket_names.CMSG_SPACE(_TIMESPEC.size)
+_STAMP_TRIES, _STAMP_TRY_SECONDS = 50, 0.01
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK)
 _RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
 
@@ -220,7 +221,11 @@ class ConnectionPool:
 
 
 def kernel_stamps_work() -> bool:
-    """True when this platform stamps received TCP segments; tried once on a loopback connection."""
+    """
+    True when this platform stamps received TCP segments; tried on a loopback connection.
+
+    Linux turns stamping on behind the first socket that asks for it, so that the first segments may lack theirs.
+    """
     if sys.platform != "linux":
         return False
     with _SocketType() as listener, _SocketType() as client:
@@ -230,9 +235,13 @@ def kernel_stamps_work() -> bool:
         client.connect(listener.getsockname())
         peer, _ = listener.accept()
         with peer:
-            peer.send(b"x")
-            _, control, _, _ = client.recvmsg(1, _CONTROL_BYTES)
-    return any(kind == _SO_TIMESTAMPNS for _, kind, _ in control)
+            for _ in range(_STAMP_TRIES):
+                peer.send(b"x")
+                _, control, _, _ = client.recvmsg(1, _CONTROL_BYTES)
+                if any(kind == _SO_TIMESTAMPNS for _, kind, _ in control):
+                    return True
+                time.sleep(_STAMP_TRY_SECONDS)
+    return False
 
 
 def _wait(fileno: int, events: int) -> None:

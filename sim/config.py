@@ -35,6 +35,7 @@ class EngineConfig:
     usable_blocks: int | None = None
     share_prefixes: bool = True
     stepping: bool = True
+    stops_with_work: bool = False
     asleep: bool = False
     error_share: float = 0.0
     engine_error_share: float = 0.0

@@ -80,7 +80,7 @@ class Engine:
         self.pool.withhold_all_but(config.usable_blocks)
         if config.asleep != was_asleep:
             self._sleep() if config.asleep else self._wake()
-        if config.stepping:
+        if config.stepping or config.stops_with_work:
             self._stepping.set()
         else:
             self._stepping.clear()
@@ -99,6 +99,9 @@ class Engine:
             await asyncio.sleep(step.seconds(self.config))
             await self._stepping.wait()
             self._deliver(step)
+            # The gauges show a request that runs: now they may freeze.
+            if not self.config.stepping and self.scheduler.running:
+                self._stepping.clear()
 
     def _plan(self) -> Step | None:
         if self.config.asleep:

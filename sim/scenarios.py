@@ -104,7 +104,8 @@ def _admission_reject(config: SimConfig, params: Params) -> SimConfig:
 
 
 def _hang(config: SimConfig, params: Params) -> SimConfig:
-    return replace(config, engine=replace(config.engine, stepping=False))
+    engine = replace(config.engine, stepping=False, stops_with_work=bool(params["with_work"]))
+    return replace(config, engine=engine)
 
 
 def _asleep(config: SimConfig, params: Params) -> SimConfig:
@@ -187,7 +188,12 @@ SCENARIOS: tuple[Scenario, ...] = (
             Param("burst", 4, 1, 64, "built-in clients that ask at the same instant"),
         ),
     ),
-    Scenario("hang", "The engine core stops stepping; the API and its probes go on.", _hang),
+    Scenario(
+        "hang",
+        "The engine core stops stepping; the API and its probes go on.",
+        _hang,
+        (Param("with_work", 0, 0, 1, "1: after the next step that leaves a request running; 0: at once"),),
+    ),
     Scenario("asleep", "The engine sleeps: running requests aborted, new ones wait for ever.", _asleep),
     Scenario(
         "restart",

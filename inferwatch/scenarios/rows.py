@@ -148,7 +148,8 @@ FLEET = (
     ),
     Row(
         "hang",
-        Sim("hang"),
+        # Stopped while idle, the gauges would say for ever that there is no work: then only the canary knows.
+        Sim("hang", {"with_work": 1}),
         fires=(
             Expected(alerts.ENGINE_HUNG),
             Expected(alerts.SERVICE_DOWN, seen_as=alerts.ENGINE_HUNG),

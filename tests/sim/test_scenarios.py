@@ -193,6 +193,21 @@ async def test_hang_freezes_gauges_and_requests_while_probes_answer(start) -> No
     assert [(await task)[0] for task in (asked, newcomer)] == [200, 200]
 
 
+async def test_hang_with_work_waits_for_a_request_and_shows_it_running(start) -> None:
+    """Switched while idle, the engine still begins the next request, freezes in it, and its gauge says 1."""
+    client = await start()
+    await client.server.switch("hang", {"with_work": 1})
+    asked = asyncio.create_task(client.complete(max_tokens=60))
+    before = await client.until(lambda s: s["num_requests_running"] == 1 and s["generation_tokens_total"] > 0)
+    await asyncio.sleep(0.3)
+    after = await client.metrics()
+    assert not asked.done()
+    for name in ("num_requests_running", "generation_tokens_total"):
+        assert after[name] == before[name]
+    await client.server.switch("healthy", {})
+    assert (await asked)[0] == 200
+
+
 async def test_asleep_aborts_what_runs_and_lets_newcomers_wait(start) -> None:
     """The running request ends as abort, counted; a new one waits until the engine wakes."""
     client = await start()
