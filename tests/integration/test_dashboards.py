@@ -110,10 +110,19 @@ def wait_for_data(url: str, seconds: float = 240) -> None:
 def test_every_query_has_data_in_its_unit(running: Running) -> None:
     """Nothing is queried that nobody exports, values can be what their unit says, legends resolve."""
     boards = list(build_all(spec.load()).values())
-    report = live(boards, running.prometheus, "5m", spec.load().intervals.scrape_seconds)
-    assert report.faults == []
-    assert set(report.without_data) <= NEEDS_MORE_THAN_A_FEW_MINUTES | NEEDS_A_FAULT
-    assert report.with_data > 75
+    missing: set[str] = set()
+    for _ in range(
+        4
+    ):  # one scrape that timed out on a busy machine leaves a query without data at that instant
+        report = live(boards, running.prometheus, "5m", spec.load().intervals.scrape_seconds)
+        assert report.faults == []
+        assert report.with_data > 75
+        before, missing = missing, set(report.without_data) - NEEDS_MORE_THAN_A_FEW_MINUTES - NEEDS_A_FAULT
+        missing = missing & before if before else missing
+        if not missing:
+            break
+        time.sleep(10)
+    assert missing == set()
 
 
 def test_the_command_prints_counts(running: Running) -> None:
