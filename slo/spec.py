@@ -12,6 +12,7 @@ from slo.delivery import Gate, GateTest, Intervals, Load, Route
 from slo.environments import Environment, laid_over
 from slo.node import Node
 from slo.objectives import Budget, Service
+from slo.rag import Rag
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
 from slo.trust import Latency, Links, Stack, Trust
 
@@ -43,6 +44,7 @@ class Spec(Strict):
     gate_min_samples: int = Field(gt=0)
     gate_test: GateTest
     node: Node
+    rag: Rag
     scaling: Scaling
     analysis: Analysis
     routes: tuple[Route, ...]
