@@ -12,6 +12,7 @@ BENCHMARKS = {
     "load": "inferwatch.bench.load",
     "node": "inferwatch.bench.node",
     "rules": "inferwatch.bench.rules",
+    "tracing": "inferwatch.bench.tracing",
 }
 
 
