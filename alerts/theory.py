@@ -23,7 +23,13 @@ def delivery_seconds(spec: Spec, severity: str) -> int:
     intervals = spec.intervals
     if severity == "page":
         return intervals.page_group_wait_seconds
-    return max(intervals.group_wait_seconds, intervals.group_interval_seconds)
+    return max(intervals.group_wait_seconds, group_interval_seconds(spec, severity))
+
+
+def group_interval_seconds(spec: Spec, severity: str) -> int:
+    """Return how long a group that was notified waits before it is notified of a change."""
+    intervals = spec.intervals
+    return intervals.page_group_interval_seconds if severity == "page" else intervals.group_interval_seconds
 
 
 def detect_seconds(spec: Spec, alert: Alert, error_ratio: float = 1.0) -> float | None:

@@ -11,6 +11,11 @@ PROMETHEUS_RESEND_SECONDS = 60
 """`--rules.alert.resend-delay`: how often Prometheus sends firing and just resolved alerts again."""
 
 
+def resend_seconds(every: int) -> int:
+    """Return after how many seconds a rule evaluated *every* so many is sent again: the first evaluation after the delay."""
+    return (PROMETHEUS_RESEND_SECONDS // every + 1) * every
+
+
 class Intervals(Strict):
     """How often things are read and judged; all in seconds."""
 
@@ -22,6 +27,7 @@ class Intervals(Strict):
     period_resample_seconds: int = Field(gt=0)
     page_group_wait_seconds: int = Field(ge=0)
     group_wait_seconds: int = Field(ge=0)
+    page_group_interval_seconds: int = Field(gt=0)
     group_interval_seconds: int = Field(gt=0)
     repeat_interval_seconds: int = Field(gt=0)
     watchdog_repeat_seconds: int = Field(gt=0)
@@ -39,12 +45,17 @@ class Intervals(Strict):
 
     @model_validator(mode="after")
     def _groups_outlast_resends(self) -> "Intervals":
-        if self.group_interval_seconds <= PROMETHEUS_RESEND_SECONDS:
-            raise ValueError(
-                f"group_interval_seconds {self.group_interval_seconds} must be above the "
-                f"{PROMETHEUS_RESEND_SECONDS} s after which Prometheus sends alerts again: within a shorter one "
-                "only some of a group's resolved alerts are there, and each change is notified anew for 15 minutes"
-            )
+        for key, given, every in (
+            ("page_group_interval_seconds", self.page_group_interval_seconds, self.evaluation_seconds),
+            ("group_interval_seconds", self.group_interval_seconds, self.resample_seconds),
+        ):
+            resent = resend_seconds(every)
+            if given <= resent:
+                raise ValueError(
+                    f"{key} {given} must be above the {resent} s after which Prometheus sends an alert that is "
+                    f"evaluated every {every} s again: within a shorter one only some of a group's resolved "
+                    "alerts are there, and each change is notified anew for 15 minutes"
+                )
         return self
 
     @property

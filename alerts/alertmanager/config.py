@@ -71,6 +71,7 @@ def _routes(spec: Spec) -> dict[str, Any]:
     quick = {
         "group_by": PAGE_GROUP_BY,
         "group_wait": format_seconds(intervals.page_group_wait_seconds),
+        "group_interval": format_seconds(intervals.page_group_interval_seconds),
     }
     by_severity = [
         {"matchers": [f'{labels.SEVERITY}="{route.severity}"'], "receiver": route.receiver}

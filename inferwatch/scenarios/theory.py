@@ -13,7 +13,7 @@ from alerts.registry import service_groups, stack_groups
 from alerts.rule import Alert, Group
 from alerts.scope import Scope
 from alerts.signals import SIGNALS
-from alerts.theory import delivery_seconds, detect_seconds
+from alerts.theory import delivery_seconds, detect_seconds, group_interval_seconds
 from alerts.windows import period_seconds, quick_lengths, step_seconds
 from inferwatch.scenarios.row import Expected, Row
 from slo.burn import error_ratio_threshold
@@ -71,7 +71,7 @@ class Theory:
         held = -(-alert.for_seconds // every) * every
         grouped = delivery_seconds(self._spec, alert.severity)
         if expected.joins:
-            grouped = max(grouped, self._spec.intervals.group_interval_seconds)
+            grouped = max(grouped, group_interval_seconds(self._spec, alert.severity))
         wait = every + held + grouped + self._later
         if expected.seen_as is not None:
             alert, _ = self._rule(row, replace(expected, alert=expected.seen_as))

@@ -92,9 +92,13 @@ CASES = {
         lambda r: r["intervals"].update(scrape_timeout_seconds=9),
         "scrape_timeout_seconds 9.0 is over scrape_seconds 5",
     ),
+    "groups of pages shorter than a resend": (
+        lambda r: r["intervals"].update(page_group_interval_seconds=65),
+        "page_group_interval_seconds 65 must be above the 65 s after which Prometheus sends an alert",
+    ),
     "groups shorter than a resend": (
-        lambda r: r["intervals"].update(group_interval_seconds=60),
-        "group_interval_seconds 60 must be above the 60 s after which Prometheus sends alerts again",
+        lambda r: r["intervals"].update(group_interval_seconds=120),
+        "intervals: group_interval_seconds 120 must be above the 120 s after which Prometheus sends an alert",
     ),
     "GPU model with no floor": (
         lambda r: r["services"][0]["throughput_floor"].update(gpus=2, gpu_model="H200"),
