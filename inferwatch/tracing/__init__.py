@@ -7,7 +7,8 @@ up. Prompts, completions and documents are never put on a span, nor the messages
 from inferwatch.tracing.edge import broken_traceparents, outgoing_headers, request
 from inferwatch.tracing.handle import Handle, current
 from inferwatch.tracing.kinds import STAGES, UnknownStage
-from inferwatch.tracing.sdk import install
+from inferwatch.tracing.sdk import TracingSetupError, install
+from inferwatch.tracing.span import Work
 from inferwatch.tracing.stages import assemble, embedding, generate, rerank, retrieval, stage
 from inferwatch.tracing.timing import TokenClock
 
@@ -15,7 +16,9 @@ __all__ = [
     "STAGES",
     "Handle",
     "TokenClock",
+    "TracingSetupError",
     "UnknownStage",
+    "Work",
     "assemble",
     "broken_traceparents",
     "current",

@@ -175,7 +175,7 @@ def _end(handle: Handle, error: BaseException | None, began: int, wall: int) -> 
     if not handle.recording:
         handle.span.end()
         return
-    if isinstance(error, _GONE):
+    if isinstance(error, _GONE) or getattr(error, "abandoned", False):
         handle.abandoned()
     elif error is not None:
         _say(handle, error)

@@ -25,8 +25,12 @@ LABEL_QUERY_CLASS: Final = "query_class"
 LABEL_CONTEXT_CLASS: Final = "context_class"
 LABEL_LENGTH_CLASS: Final = "length_class"
 LABEL_VERSION: Final = "version"
+LABEL_REASON: Final = "reason"
 
-OUTCOMES: Final = ("ok", "error", "rejected")
+OUTCOMES: Final = ("ok", "error", "rejected", "abandoned")
+"""rejected: the request was wrong (4xx); abandoned: the client went away; error: all that is the service's doing."""
+POOL_STAGES: Final = {"embedding": STAGE_EMBEDDING, "index": STAGE_RETRIEVAL, "engine": STAGE_GENERATE}
+"""Pool -> the stage that takes connections from it; a pool of another name stands for the stage of its name."""
 POOL_STATES: Final = ("active", "idle")
 CACHE_LEVELS: Final = ("l1", "l2")
 CACHE_RESULTS: Final = ("hit", "miss", "negative")
@@ -56,6 +60,7 @@ GENERATION_CACHED_TOKENS: Final = "rag_generation_cached_tokens_total"  # length
 GENERATION_PROMPT_TOKENS: Final = "rag_generation_prompt_tokens_total"  # length_class
 VERSION_INFO: Final = "rag_embedding_version_info"  # version, dimension; 1 for each version in use
 VECTORS_REJECTED: Final = "rag_vectors_rejected_total"  # reason: zero, nan, inf, empty, dimension
+BROKEN_TRACEPARENTS: Final = "rag_broken_traceparents_total"  # reason
 
 BOUNDS_SECONDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75,
