@@ -7,6 +7,7 @@ from alerts.events import event_records
 from alerts.instances import instance_records
 from alerts.node import node_groups
 from alerts.quantiles import bound_records, bucket_records, quantile_records
+from alerts.rag import rag_groups
 from alerts.rule import Alert, Group
 from alerts.scope import Scope
 from alerts.signals import signal_alerts, signal_records, throughput_alerts
@@ -75,10 +76,10 @@ def stack_groups(spec: Spec) -> tuple[Group, ...]:
 
 
 def all_groups(spec: Spec) -> tuple[Group, ...]:
-    """Return every group of every service, of the nodes and of the stack."""
+    """Return every group of every service, of the nodes, of RAG services and of the stack."""
     scopes = [Scope(spec, service) for service in spec.services]
     services = (group for scope in scopes for group in (*service_groups(scope), *drift_groups(scope)))
-    return (*services, *node_groups(spec), *stack_groups(spec))
+    return (*services, *node_groups(spec), *rag_groups(spec), *stack_groups(spec))
 
 
 def all_alerts(spec: Spec) -> tuple[Alert, ...]:

@@ -7,6 +7,7 @@ from alerts.direct import direct_groups
 from alerts.drift import drift_groups
 from alerts.listing import alert_list
 from alerts.node import node_groups
+from alerts.rag import rag_groups
 from alerts.registry import service_groups, stack_groups
 from alerts.rule import rule_file
 from alerts.scope import Scope
@@ -33,6 +34,7 @@ def files(spec: Spec) -> dict[str, str]:
         | drift
         | {
             f"{RULES}/node.yaml": rule_file(node_groups(spec)),
+            f"{RULES}/rag.yaml": rule_file(rag_groups(spec)),
             f"{RULES}/stack.yaml": rule_file(stack_groups(spec)),
             f"{RULES}/direct-vllm.yaml": rule_file(direct_groups(spec)),
             "alerts/alertmanager/alertmanager.yml": alertmanager_config(spec),

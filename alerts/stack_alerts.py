@@ -1,5 +1,6 @@
 """The watchers' own metrics -> alerts on exporters, Prometheus and Alertmanager, and a dead man's switch."""
 
+from alerts.collector import collector_alerts
 from alerts.promql import promql, window
 from alerts.rule import Alert, Severity
 from alerts.texts import links, percent, span
@@ -70,6 +71,7 @@ def slow_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
     return (
         *_prometheus_alerts(spec),
         *_alertmanager_alerts(spec),
+        *collector_alerts(spec),
     )
 
 

@@ -5,13 +5,21 @@ from typing import Literal
 from slo.names import dashboards, engine
 from slo.spec import Spec
 
-Page = Literal["slo", "engine", "stack", "drift"]
+Page = Literal["slo", "engine", "stack", "drift", "rag", "network"]
 _UIDS: dict[Page, str] = {
     "slo": dashboards.SLO_UID,
     "engine": dashboards.ENGINE_UID,
     "stack": dashboards.STACK_UID,
     "drift": dashboards.DRIFT_UID,
+    "rag": dashboards.RAG_UID,
+    "network": dashboards.RAG_UID,
 }
+_QUERIES: dict[Page, str] = {
+    "stack": "",
+    "network": "",
+    "rag": "?var-service={{ $labels.service | urlquery }}",
+}
+_SERVICE_AND_MODEL = "?var-service={{ $labels.service | urlquery }}&var-model={{ $labels.model | urlquery }}"
 
 WHO = "{{ $labels.service }} / {{ $labels.model }}"
 """Whose alert it is, as people say it."""
@@ -25,11 +33,7 @@ PROBE_REASON = (
 
 def links(spec: Spec, alert: str, page: Page) -> dict[str, str]:
     """Return the runbook and dashboard links of an alert."""
-    query = (
-        "?var-service={{ $labels.service | urlquery }}&var-model={{ $labels.model | urlquery }}"
-        if page != "stack"
-        else ""
-    )
+    query = _QUERIES.get(page, _SERVICE_AND_MODEL)
     return {
         "runbook_url": f"{spec.links.runbook_base}/{alert}.md",
         "dashboard_url": f"{spec.links.dashboard_base}/d/{_UIDS[page]}{query}",

@@ -74,6 +74,18 @@ JOINT = (
     alerts.LATENCY_THROTTLED,
     alerts.PREEMPTIONS_MEMORY_FULL,
 )
+OF_STAGE = (labels.SERVICE, "stage")
+SYMPTOMS_OF_RAG_SERVICE = (
+    alerts.RAG_REQUESTS_FAILING,
+    alerts.RAG_REQUEST_SLOW,
+    alerts.RAG_STAGE_FAILING,
+    alerts.RAG_STAGE_SLOW,
+    alerts.RAG_SPANS_MISSING,
+    alerts.RAG_POOL_EXHAUSTED,
+    alerts.RAG_KEEPALIVE_RESETS,
+    alerts.RAG_CACHE_HIT_COLLAPSED,
+    alerts.RAG_CONTEXT_TRUNCATED,
+)
 
 INHIBITIONS = (
     Inhibition((alerts.SERVICE_DOWN,), SYMPTOMS_OF_SERVICE, OF_SERVICE),
@@ -122,6 +134,19 @@ INHIBITIONS = (
         (labels.SERVICE,),
     ),
     Inhibition((alerts.MODEL_SWAPPED,), (alerts.DRIFT_UNKNOWN,), (labels.SERVICE,)),
+    # One slow stage is one notification: not one more for the request that it makes slow, or for the pool whose
+    # connections it holds. A stage that fails is told once, by its page where the whole service fails.
+    Inhibition((alerts.RAG_SERVICE_DOWN,), SYMPTOMS_OF_RAG_SERVICE, (labels.SERVICE,)),
+    Inhibition(
+        (alerts.RAG_REQUESTS_FAILING,),
+        (alerts.RAG_STAGE_FAILING, alerts.RAG_STAGE_SLOW, alerts.RAG_REQUEST_SLOW),
+        (labels.SERVICE,),
+    ),
+    Inhibition((alerts.RAG_STAGE_FAILING,), (alerts.RAG_STAGE_SLOW, alerts.RAG_POOL_EXHAUSTED), OF_STAGE),
+    Inhibition((alerts.RAG_STAGE_SLOW,), (alerts.RAG_REQUEST_SLOW,), (labels.SERVICE,)),
+    Inhibition((alerts.RAG_STAGE_SLOW,), (alerts.RAG_POOL_EXHAUSTED,), OF_STAGE),
+    Inhibition((alerts.COLLECTOR_DOWN,), (alerts.RAG_SPANS_MISSING,), ()),
+    Inhibition((alerts.COLLECTOR_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
     Inhibition((alerts.EXPORTER_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
     Inhibition((alerts.ALERTMANAGER_DOWN,), (alerts.SCRAPES_FAILING,), (labels.INSTANCE,)),
 )

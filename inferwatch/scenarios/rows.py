@@ -371,6 +371,9 @@ _NO_VECTORS = (
 )
 _NO_GPU = "needs an NVIDIA GPU that fails, throttles or fills up"
 _NO_HOST = "needs engine-core and cgroup series of a host under such pressure, and a GPU beside them"
+_TRACED = "needs a RAG service and its spans; `make trace-e2e` makes it fire on a running one"
+_RAG = "needs a RAG service in that state, with its spans, which no simulated engine makes"
+_COLLECTOR = "needs a collector in that state, which the matrix does not start"
 NOT_IN_THE_MATRIX = {
     alerts.MIXED_BUCKETS: "needs engines of two versions; the simulated engine has the bounds of one",
     alerts.LATENCY_OFF_SCALE: "needs requests that last longer than the highest bucket bound, which is hours",
@@ -402,5 +405,21 @@ NOT_IN_THE_MATRIX = {
     alerts.LATENCY_MEMORY_BOUND: _NO_HOST,
     alerts.LATENCY_THROTTLED: _NO_HOST,
     alerts.PREEMPTIONS_MEMORY_FULL: _NO_HOST,
+    alerts.RAG_STAGE_SLOW: _TRACED,
+    alerts.RAG_SERVICE_DOWN: _RAG,
+    alerts.RAG_REQUESTS_FAILING: _RAG,
+    alerts.RAG_REQUEST_SLOW: _RAG,
+    alerts.RAG_STAGE_FAILING: _RAG,
+    alerts.RAG_SPANS_MISSING: _RAG,
+    alerts.RAG_POOL_EXHAUSTED: _RAG,
+    alerts.RAG_KEEPALIVE_RESETS: _RAG,
+    alerts.RAG_CACHE_HIT_COLLAPSED: _RAG,
+    alerts.RAG_CONTEXT_TRUNCATED: _RAG,
+    alerts.RAG_VERSION_WORSE: _RAG,
+    alerts.NETWORK_SLOW: _RAG,
+    alerts.COLLECTOR_DOWN: _COLLECTOR,
+    alerts.SPANS_REFUSED: _COLLECTOR,
+    alerts.SPANS_LOST: _COLLECTOR,
+    alerts.SPAN_QUEUE_FILLING: _COLLECTOR,
 }
 """Alert -> why no row can bring it on one machine in 15 minutes; promtool tests alone show these."""

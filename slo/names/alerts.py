@@ -80,3 +80,23 @@ ENGINE_STARVED = "EngineStarved"
 LATENCY_MEMORY_BOUND = "LatencyMemoryBound"
 LATENCY_THROTTLED = "LatencyThrottled"
 PREEMPTIONS_MEMORY_FULL = "PreemptionsMemoryFull"
+
+# RAG services and what is told of them by spans.
+RAG_SERVICE_DOWN = "RagServiceDown"
+RAG_REQUESTS_FAILING = "RagRequestsFailing"
+RAG_REQUEST_SLOW = "RagRequestSlow"
+RAG_STAGE_FAILING = "RagStageFailing"
+RAG_STAGE_SLOW = "RagStageSlow"
+RAG_SPANS_MISSING = "RagSpansMissing"
+RAG_POOL_EXHAUSTED = "RagPoolExhausted"
+RAG_KEEPALIVE_RESETS = "RagKeepaliveResets"
+RAG_CACHE_HIT_COLLAPSED = "RagCacheHitCollapsed"
+RAG_CONTEXT_TRUNCATED = "RagContextTruncated"
+RAG_VERSION_WORSE = "RagVersionWorse"
+NETWORK_SLOW = "NetworkSlow"
+
+# The collector that spans go through.
+COLLECTOR_DOWN = "CollectorDown"
+SPANS_REFUSED = "SpansRefused"
+SPANS_LOST = "SpansLost"
+SPAN_QUEUE_FILLING = "SpanQueueFilling"

@@ -25,3 +25,17 @@ EDGE_UPPER: Final = "upper"
 LAST_SUCCESS: Final = "llm_analysis_last_success_timestamp_seconds"
 ERRORS: Final = "llm_analysis_errors_total"
 DURATION: Final = "llm_analysis_duration_seconds"
+
+# Embedding versions held against each other by the judged quantile: service, stage, version.
+LABEL_VERSION: Final = "version"
+LABEL_THAN: Final = "than"
+LABEL_BOUND: Final = "bound"
+BOUND_ESTIMATE: Final = "estimate"
+BOUND_LOWER: Final = "lower"
+BOUND_UPPER: Final = "upper"
+VERSION_REQUESTS: Final = "llm_analysis_version_requests"  # within rag.versions.lookback
+VERSION_IN_USE: Final = "llm_analysis_version_in_use"  # 1: it had requests within rag.window
+VERSION_LATENCY: Final = "llm_analysis_version_latency_seconds"  # + bound; absent under min_requests
+VERSION_DIFFERENCE: Final = (
+    "llm_analysis_version_difference_seconds"  # + than, bound; its own less the other's
+)
