@@ -22,13 +22,16 @@ class Part:
 
     name: str
     commands: tuple[str, ...]
-    debian_package: str
+    debian_package: str | None
     go_module: gobuild.GoModule
+    version_argument: str = "--version"
 
 
 PARTS = (
     Part("prometheus", ("prometheus", "promtool"), "prometheus", gobuild.GO_MODULES[0]),
     Part("alertmanager", ("alertmanager", "amtool"), "prometheus-alertmanager", gobuild.GO_MODULES[1]),
+    Part("jaeger", ("jaeger",), None, gobuild.GO_MODULES[2], "version"),
+    Part("otelcol", ("otelcol-inferwatch",), None, gobuild.GO_MODULES[3]),
 )
 TOOLS = tuple(command for part in PARTS for command in part.commands)
 
@@ -81,7 +84,7 @@ def cached(search: Search) -> Binary:
 
 def distribution(search: Search) -> Binary:
     """The distribution's package, when it is new enough."""
-    version = debian.candidate(search.part.debian_package)
+    version = debian.candidate(_package(search))
     if version is None:
         raise Unavailable(f"apt knows no package {search.part.debian_package}")
     if not is_acceptable(version, search.pinned):
@@ -100,10 +103,11 @@ def go_build(search: Search) -> Binary:
 
 def older_distribution(search: Search) -> Binary:
     """The distribution's package whatever its version: better than nothing, and said aloud."""
-    version = debian.candidate(search.part.debian_package)
+    package = _package(search)
+    version = debian.candidate(package)
     if version is None:
         debian.refresh(search.reporter, search.log)
-        version = debian.candidate(search.part.debian_package)
+        version = debian.candidate(package)
     if version is None:
         raise Unavailable(f"apt knows no package {search.part.debian_package}")
     search.reporter.say(
@@ -147,7 +151,7 @@ def from_distribution(tool: str, settings: Settings, reporter: Reporter) -> Bina
     """The distribution's own, older build of *tool*: what rules are checked against beside the pinned one."""
     search = _search(tool, settings, reporter)
     with held(search.cache_dir / f"{search.part.name}.lock", reporter, f"fetching {search.part.name}"):
-        package = search.part.debian_package
+        package = _package(search)
         if debian.candidate(package) is None:
             debian.refresh(reporter, search.log)
         version = debian.candidate(package)
@@ -165,34 +169,41 @@ def _search(tool: str, settings: Settings, reporter: Reporter) -> Search:
     raise StackError(f"{tool!r} is not one of {', '.join(TOOLS)}")
 
 
+def _package(search: Search) -> str:
+    if search.part.debian_package is None:
+        raise Unavailable(f"no distribution packages {search.part.name}")
+    return search.part.debian_package
+
+
 def _built_dir(search: Search) -> Path:
-    return search.cache_dir / f"{search.part.name}-{search.pinned}"
+    return search.cache_dir / f"{search.part.name}-{search.pinned}{search.part.go_module.digest()}"
 
 
 def _unpacked(search: Search, version: str) -> Binary:
     out = search.cache_dir / f"{search.part.name}-distribution-{version}"
     if not (out / search.tool).is_file():
         try:
-            debian.unpack(search.part.debian_package, out, search.reporter, search.log)
+            debian.unpack(_package(search), out, search.reporter, search.log)
         except StackError as error:
             raise Unavailable(str(error)) from error
-    return Binary(out / search.tool, ask_version(out / search.tool), "distribution's package")
+    path = out / search.tool
+    return Binary(path, ask_version(path, search.part.version_argument), "distribution's package")
 
 
 def _accepted(path: Path, search: Search, origin: str) -> Binary:
-    version = ask_version(path)
+    version = ask_version(path, search.part.version_argument)
     if not is_acceptable(version, search.pinned):
         raise Unavailable(f"{path} is version {version or 'unknown'}, wanted {search.pinned} or newer")
     return Binary(path, version, origin)
 
 
-def ask_version(path: Path) -> str:
-    """What ``--version`` names, empty when it names nothing; Unavailable when the binary does not run."""
+def ask_version(path: Path, argument: str = "--version") -> str:
+    """What ``--version`` (or *argument*) names, empty when it names nothing; Unavailable when the binary does not run."""
     try:
         answer = subprocess.run(
-            [str(path), "--version"], capture_output=True, text=True, timeout=20, check=False
+            [str(path), argument], capture_output=True, text=True, timeout=20, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{path} does not run: {error}") from error
-    match = re.search(r"version (\d\S*)", answer.stdout + answer.stderr)
+    match = re.search(r"ersion[\": ]+v?(\d[\w.+~-]*)", answer.stdout + answer.stderr)
     return match[1] if match else ""

@@ -10,9 +10,11 @@ import yaml
 
 from inferwatch.stack.settings import HOST, PORT_OFFSETS, Settings
 from inferwatch.stack.state import Selection
-from slo.names import labels
+from slo.names import labels, rag
 from slo.spec import Spec
 
+MAX_EXEMPLARS = 100_000
+"""About a hundred bytes each, kept in memory."""
 HEADER = "# Written by `inferwatch up`; changes are lost at the next one.\n"
 
 
@@ -28,6 +30,8 @@ class Places:
         nodes: the file_sd file of the node agents, where there may be some.
         loads: the file_sd file of load runs under way, where there may be some.
         drift: the file_sd file of drift exporters, where a person runs some.
+        rag: the file_sd file of RAG services, where there may be some.
+        traced: whether a collector runs at the addresses ``collector-self`` and ``collector-spans``.
     """
 
     addresses: Mapping[str, str]
@@ -36,9 +40,11 @@ class Places:
     nodes: str | None = None
     loads: str | None = None
     drift: str | None = None
+    rag: str | None = None
+    traced: bool = False
 
 
-def native_places(settings: Settings) -> Places:
+def native_places(settings: Settings, *, traced: bool = False) -> Places:
     """Everything on loopback, rules from the checkout."""
     return Places(
         addresses={service: settings.url(service).removeprefix("http://") for service in PORT_OFFSETS},
@@ -46,12 +52,14 @@ def native_places(settings: Settings) -> Places:
         engines=str(settings.targets_file),
         loads=str(settings.loads_file),
         drift=str(settings.drift_file),
+        rag=str(settings.rag_file) if traced else None,
+        traced=traced,
     )
 
 
-def prometheus_config(spec: Spec, settings: Settings) -> dict[str, Any]:
-    """Prometheus' configuration for the native stack, all on loopback."""
-    return prometheus_config_at(spec, native_places(settings))
+def prometheus_config(spec: Spec, settings: Settings, *, traced: bool = False) -> dict[str, Any]:
+    """Prometheus' configuration for the native stack, all on loopback; with the collector where *traced*."""
+    return prometheus_config_at(spec, native_places(settings, traced=traced))
 
 
 def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
@@ -64,6 +72,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             "evaluation_interval": f"{intervals.evaluation_seconds:g}s",
         },
         "rule_files": [places.rules],
+        **({"storage": {"exemplars": {"max_exemplars": MAX_EXEMPLARS}}} if places.traced else {}),
         "alerting": {
             "alertmanagers": [{"static_configs": [{"targets": [places.addresses["alertmanager"]]}]}]
         },
@@ -77,6 +86,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             *_node_jobs(places),
             *_load_jobs(places),
             *_drift_jobs(places),
+            *_trace_jobs(places),
         ],
     }
 
@@ -143,6 +153,18 @@ def _drift_jobs(places: Places) -> list[dict[str, Any]]:
             "file_sd_configs": [{"files": [places.drift], "refresh_interval": "5s"}],
         }
     ]
+
+
+def _trace_jobs(places: Places) -> list[dict[str, Any]]:
+    """The collector, what it makes of spans (with exemplars, under their own labels), and RAG services."""
+    jobs: list[dict[str, Any]] = []
+    if places.traced:
+        jobs.append(_own_job(places, rag.JOB_COLLECTOR, "collector-self"))
+        jobs.append({**_own_job(places, rag.JOB_SPANS, "collector-spans"), "honor_labels": True})
+    if places.rag is not None:
+        watched = [{"files": [places.rag], "refresh_interval": "5s"}]
+        jobs.append({"job_name": rag.JOB_RAG, "file_sd_configs": watched})
+    return jobs
 
 
 def load_targets(service: str, port: int) -> list[dict[str, Any]]:

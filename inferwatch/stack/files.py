@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from inferwatch.stack import config, observe
+from inferwatch.stack import config, observe, traces
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
@@ -12,13 +12,16 @@ from slo.spec import Spec
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def write_all(spec: Spec, settings: Settings, selection: Selection) -> None:
-    """Write targets, Prometheus', Alertmanager's and the exporters' configuration."""
+def write_all(spec: Spec, settings: Settings, selection: Selection, *, traced: bool = False) -> None:
+    """Write targets, Prometheus', Alertmanager's, the exporters' and, where *traced*, the collector's files."""
+    if traced:
+        traces.write_files(settings)
     config.write_json(settings.targets_file, config.engine_targets(selection))
     observe.write_rules(spec, settings, selection)
     rules = str(observe.rules_folder(settings, selection) / "*.yaml")
     config.write_yaml(
-        settings.prometheus_config, config.prometheus_config(spec, settings) | {"rule_files": [rules]}
+        settings.prometheus_config,
+        config.prometheus_config(spec, settings, traced=traced) | {"rule_files": [rules]},
     )
     config.write_yaml(settings.exporter_config, {"allow": allowed_targets(selection)})
     config.write_text(settings.alertmanager_config, alertmanager_config(spec, settings))

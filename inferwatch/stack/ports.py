@@ -14,9 +14,9 @@ def require_free(services: list[Service]) -> None:
     """Raise StackError naming each port that another process listens on."""
     taken = []
     for service in services:
-        port = int(service.url.rsplit(":", 1)[1])
-        if not _is_free(port):
-            taken.append(f"port {port} ({service.name}) is held by {_holder(port)}")
+        for port in (int(service.url.rsplit(":", 1)[1]), *service.extra_ports):
+            if not _is_free(port):
+                taken.append(f"port {port} ({service.name}) is held by {_holder(port)}")
     if taken:
         raise StackError(
             "; ".join(taken) + "; end it, or choose other ports: inferwatch up --base-port 21000"

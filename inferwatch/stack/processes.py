@@ -35,6 +35,7 @@ class Service:
         reload_path: POSTed to after such a change.
         cores: the CPU cores it may use, all when empty.
         last: started when all others are ready.
+        extra_ports: loopback ports that it listens on beside that of *url*.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Service:
     cores: tuple[int, ...] = ()
     ready_timeout_seconds: float = 60.0
     last: bool = False
+    extra_ports: tuple[int, ...] = ()
 
     def command_digest(self) -> str:
         """Changes when the process must be started anew."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from inferwatch.stack import observe, vllm_cpu
+from inferwatch.stack import observe, traces, vllm_cpu
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
 from inferwatch.stack.settings import HOST, Settings
@@ -27,10 +27,13 @@ def stack_services(
     """
     Return what must run for *selection*.
 
-    *binaries* holds the paths of prometheus and alertmanager; *engine* is needed for ``vllm-cpu`` only.
+    *binaries* holds the paths of prometheus and alertmanager, and of what tracing needs where there shall be
+    tracing; *engine* is needed for ``vllm-cpu`` only.
     """
+    tracing = traces.services(settings, binaries)
     return [
-        *_own_engine(settings, selection, engine),
+        *tracing,
+        *_own_engine(settings, selection, engine, traced=bool(tracing)),
         _receiver(settings),
         _exporter_engine(settings),
         _exporter_canary(settings),
@@ -47,13 +50,15 @@ def retention_days(spec: Spec) -> float:
     return spec.budget.period_days + RETENTION_MARGIN_DAYS
 
 
-def _own_engine(settings: Settings, selection: Selection, engine: vllm_cpu.VllmCpu | None) -> list[Service]:
+def _own_engine(
+    settings: Settings, selection: Selection, engine: vllm_cpu.VllmCpu | None, *, traced: bool
+) -> list[Service]:
     if selection.engine == "urls":
         return []
     if selection.engine == "sim":
         return [_sim(settings)]
     if selection.engine == "vllm-cpu" and engine is not None:
-        return [vllm_cpu.service(engine, settings)]
+        return [vllm_cpu.service(engine, settings, traced=traced)]
     raise StackError(f"{selection.engine!r} is not an engine; use sim, vllm-cpu or URLs")
 
 
@@ -158,6 +163,7 @@ def _prometheus(spec: Spec, settings: Settings, binary: Path, rules: Path) -> Se
             f"--storage.tsdb.retention.time={retention_days(spec):g}d",
             f"--web.listen-address={HOST}:{settings.port('prometheus')}",
             "--web.enable-lifecycle",
+            "--enable-feature=exemplar-storage",
         ),
         url=settings.url("prometheus"),
         ready_path="/-/ready",

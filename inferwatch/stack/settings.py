@@ -11,6 +11,7 @@ from inferwatch.stack.versions import load as load_pins
 
 HOST = "127.0.0.1"
 DEFAULT_BASE_PORT = 19000
+ENVIRONMENTS = ("production", "staging")
 # Port of each service, counted from the base port.
 PORT_OFFSETS: Mapping[str, int] = {
     "engine": 0,
@@ -23,6 +24,17 @@ PORT_OFFSETS: Mapping[str, int] = {
     "exporter-canary": 102,
     "exporter-node": 103,
     "exporter-analysis": 104,
+    "rag": 110,
+    "otlp-grpc": 117,
+    "otlp-http": 118,
+    "collector": 133,
+    "collector-self": 188,
+    "collector-spans": 189,
+    "jaeger": 186,
+    "jaeger-grpc": 185,
+    "jaeger-otlp": 187,
+    "jaeger-health": 183,
+    "jaeger-self": 184,
 }
 
 
@@ -37,6 +49,7 @@ class Settings:
         cache_dir: built binaries and virtual environments, shared by all checkouts of this user.
         base_port: the first of the ports that PORT_OFFSETS counts from.
         spec_path: the slo.yaml in force.
+        environment: what the collector keeps of traces: all in ``staging``, the interesting ones in ``production``.
     """
 
     root: Path
@@ -44,6 +57,7 @@ class Settings:
     cache_dir: Path
     spec_path: Path
     base_port: int = DEFAULT_BASE_PORT
+    environment: str = "staging"
 
     def port(self, service: str) -> int:
         """Port of a service of ours."""
@@ -123,6 +137,16 @@ class Settings:
         return self.run_dir / "targets" / "loads.json"
 
     @property
+    def rag_file(self) -> Path:
+        """The RAG service to scrape, in Prometheus' file_sd form; empty where none was asked for."""
+        return self.run_dir / "targets" / "rag.json"
+
+    @property
+    def firing_file(self) -> Path:
+        """Models with a firing alert, a YAML list that the collector reads."""
+        return self.run_dir / "targets" / "firing-models.yaml"
+
+    @property
     def notifications_file(self) -> Path:
         """What the local webhook receiver got, one JSON object a line."""
         return self.run_dir / "notifications.jsonl"
@@ -149,7 +173,15 @@ def default_settings(
         cache_dir=cache_dir(environ),
         spec_path=(spec_path or root / "slo.yaml").resolve(),
         base_port=base_port,
+        environment=_environment(environ),
     )
+
+
+def _environment(environ: Mapping[str, str]) -> str:
+    value = environ.get("INFERWATCH_ENVIRONMENT") or "staging"
+    if value not in ENVIRONMENTS:
+        raise StackError(f"INFERWATCH_ENVIRONMENT={value}: use {' or '.join(ENVIRONMENTS)}")
+    return value
 
 
 def cache_dir(environ: Mapping[str, str]) -> Path:

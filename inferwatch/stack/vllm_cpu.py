@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from inferwatch.stack import traces
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.locks import held
 from inferwatch.stack.processes import Service
@@ -103,9 +104,18 @@ def _base_python() -> str:
 
 
 def service(
-    engine: VllmCpu, settings: Settings, extra_args: Sequence[str] = (), core: int | None = None
+    engine: VllmCpu,
+    settings: Settings,
+    extra_args: Sequence[str] = (),
+    core: int | None = None,
+    *,
+    traced: bool = False,
 ) -> Service:
-    """The engine as a service of the stack: 8 slots, 256 KV blocks, bound to *core*, else the last we may use."""
+    """
+    The engine as a service of the stack: 8 slots, 256 KV blocks, bound to *core*, else the last we may use.
+
+    When *traced* it sends its spans to the stack's collector.
+    """
     core = max(os.sched_getaffinity(0)) if core is None else core
     argv = [
         *(str(engine.python.with_name("vllm")), "serve", str(engine.model_dir)),
@@ -116,7 +126,7 @@ def service(
     ]
     return Service(
         name="engine",
-        argv=(*argv, *extra_args),
+        argv=(*argv, *(traces.vllm_args(settings) if traced else ()), *extra_args),
         url=settings.url("engine"),
         ready_path="/health",
         env={
@@ -127,6 +137,7 @@ def service(
             "VLLM_CPU_OMP_THREADS_BIND": str(core),
             "OMP_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
+            **(traces.vllm_env(SERVED_MODEL) if traced else {}),
         },
         cores=(core,),
         ready_timeout_seconds=420.0,

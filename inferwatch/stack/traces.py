@@ -1,0 +1,120 @@
+"""Settings -> the services that take, sample and keep traces: Jaeger, the collector, the watcher of firing models."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from inferwatch.stack.processes import Service
+from inferwatch.stack.settings import HOST, Settings
+
+COLLECTOR = "otelcol-inferwatch"
+JAEGER = "jaeger"
+TOOLS = (JAEGER, COLLECTOR)
+"""Commands of inferwatch.stack.binaries that tracing needs."""
+COLLECTOR_MIB = 320
+FIRING_OFF = "[]\n"
+PRODUCTION = "production"
+
+
+def services(settings: Settings, binaries: Mapping[str, Path]) -> list[Service]:
+    """Return the services of tracing, in start order; none where *binaries* lacks Jaeger or the collector."""
+    if not all(tool in binaries for tool in TOOLS):
+        return []
+    return [jaeger(settings, binaries[JAEGER]), collector(settings, binaries[COLLECTOR])]
+
+
+def jaeger(settings: Settings, binary: Path) -> Service:
+    """Jaeger on loopback; OTLP over gRPC in, its query API out."""
+    config = settings.root / "deploy" / "jaeger" / "config.yaml"
+    return Service(
+        name="jaeger",
+        argv=(str(binary), "--config", str(config)),
+        url=settings.url("jaeger"),
+        ready_path="/api/services",
+        env={
+            "INFERWATCH_JAEGER_HOST": HOST,
+            "INFERWATCH_JAEGER_OTLP_PORT": str(settings.port("jaeger-otlp")),
+            "INFERWATCH_JAEGER_QUERY_PORT": str(settings.port("jaeger")),
+            "INFERWATCH_JAEGER_QUERY_GRPC_PORT": str(settings.port("jaeger-grpc")),
+            "INFERWATCH_JAEGER_HEALTH_PORT": str(settings.port("jaeger-health")),
+            "INFERWATCH_JAEGER_SELF_PORT": str(settings.port("jaeger-self")),
+            "INFERWATCH_JAEGER_DIR": str(settings.data_dir / "jaeger"),
+            "GOMEMLIMIT": "300MiB",
+        },
+        config_files=(config,),
+        extra_ports=tuple(
+            settings.port(name) for name in ("jaeger-otlp", "jaeger-grpc", "jaeger-health", "jaeger-self")
+        ),
+    )
+
+
+def collector(settings: Settings, binary: Path) -> Service:
+    """The collector of otel-collector/config.yaml on loopback, sending to Jaeger and to a file of logs."""
+    config = settings.root / "otel-collector" / "config.yaml"
+    return Service(
+        name="collector",
+        argv=(str(binary), "--config", str(config)),
+        url=settings.url("collector"),
+        ready_path="/",
+        env=collector_env(settings),
+        config_files=(config,),
+        extra_ports=tuple(settings.port(name) for name in _LISTENING.values()),
+    )
+
+
+_LISTENING = {
+    "INFERWATCH_OTLP_GRPC_PORT": "otlp-grpc",
+    "INFERWATCH_OTLP_HTTP_PORT": "otlp-http",
+    "INFERWATCH_SPANS_PORT": "collector-spans",
+    "INFERWATCH_SELF_PORT": "collector-self",
+}
+
+
+def collector_env(settings: Settings) -> dict[str, str]:
+    """The variables of otel-collector/config.yaml for this stack."""
+    data = settings.data_dir / "collector"
+    return {
+        "INFERWATCH_ENVIRONMENT": settings.environment,
+        "INFERWATCH_FIRING_MODELS": "${file:" + str(settings.firing_file) + "}",
+        "INFERWATCH_OTLP_HOST": HOST,
+        "INFERWATCH_METRICS_HOST": HOST,
+        "INFERWATCH_HEALTH_PORT": str(settings.port("collector")),
+        **{variable: str(settings.port(name)) for variable, name in _LISTENING.items()},
+        "INFERWATCH_JAEGER_ENDPOINT": f"{HOST}:{settings.port('jaeger-otlp')}",
+        "INFERWATCH_TRACE_EXPORTERS": "[otlp_grpc/jaeger]",
+        "INFERWATCH_LOG_EXPORTERS": "[file/logs]",
+        "INFERWATCH_LOGS_FILE": str(data / "logs.jsonl"),
+        "INFERWATCH_QUEUE_DIR": str(data / "queue"),
+        "INFERWATCH_COLLECTOR_MIB": str(COLLECTOR_MIB),
+        "GOMEMLIMIT": f"{COLLECTOR_MIB * 4 // 5}MiB",
+    }
+
+
+def write_files(settings: Settings) -> None:
+    """Make what the collector reads at start where it is missing: the list of firing models, and its folders."""
+    (settings.data_dir / "collector").mkdir(parents=True, exist_ok=True)
+    settings.firing_file.parent.mkdir(parents=True, exist_ok=True)
+    if not settings.firing_file.is_file():
+        settings.firing_file.write_text(FIRING_OFF, encoding="utf-8")
+
+
+def sender_env(settings: Settings, service: str) -> dict[str, str]:
+    """OpenTelemetry's standard variables for a process that sends its spans to this stack's collector."""
+    return {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": settings.url("otlp-http"),
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_SERVICE_NAME": service,
+    }
+
+
+def vllm_args(settings: Settings) -> tuple[str, ...]:
+    """What a vLLM is started with so that it sends its spans, and says of each answer how much was cached."""
+    return ("--otlp-traces-endpoint", f"{settings.url('otlp-http')}/v1/traces", "--enable-prompt-tokens-details")
+
+
+def vllm_env(model: str) -> dict[str, str]:
+    """Variables for the same: vLLM speaks gRPC unless told, and its spans do not name the model by themselves."""
+    return {
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+        "OTEL_SERVICE_NAME": "vllm",
+        "OTEL_RESOURCE_ATTRIBUTES": f"gen_ai.request.model={model}",
+    }
