@@ -8,6 +8,9 @@ from prometheus_client.registry import Collector
 
 from exporters.analysis.findings import Findings, upper
 from exporters.analysis.history import Key
+from exporters.analysis.version_series import version_families
+from exporters.analysis.versions import Key as StageKey
+from exporters.analysis.versions import Version
 from slo.names import analysis as names
 from slo.names import labels
 
@@ -23,6 +26,7 @@ class State:
     made_at: float | None = None
     duration_seconds: float | None = None
     errors: int = 0
+    versions: Mapping[StageKey, Mapping[str, Version]] = field(default_factory=dict)
 
 
 class AnalysisCollector(Collector):
@@ -47,6 +51,7 @@ class AnalysisCollector(Collector):
         if self._clock() - state.made_at <= self._max_age_seconds:
             yield from _grids(state.findings)
             yield from _regions(state.findings)
+            yield from version_families(state.versions)
 
 
 def _grids(found: Mapping[Key, Findings]) -> Iterator[Metric]:

@@ -9,10 +9,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from exporters.analysis import server
 from exporters.analysis.series import State
-from inferwatch.promapi import PromError, Series
+from inferwatch.promapi import PromError, Sample, Series
 from slo.spec import load
 
-CONFIG = load().analysis
+CONFIG = load()
 
 
 class Prometheus:
@@ -28,6 +28,15 @@ class Prometheus:
             raise PromError("gone")
         return [Series({"service": "llm", "model": "m"}, ((end, 0.0 if "bad_events" in expr else 0.5),))]
 
+    def query(self, expr: str, *, at: float) -> list[Sample]:
+        """300 requests of one embedding version, all between 0.05 and 0.1 s; it is in use."""
+        who = {"service": "rag", "stage": "embedding", "version": "v1"}
+        if "le)" not in expr:
+            return [Sample(who, at, 1.0)]
+        return [
+            Sample({**who, "le": le}, at, n) for le, n in (("0.05", 0.0), ("0.1", 300.0), ("+Inf", 300.0))
+        ]
+
 
 async def test_it_serves_what_it_read() -> None:
     """One window: batch 0.5, rate 0.5, kept."""
@@ -40,13 +49,17 @@ async def test_it_serves_what_it_read() -> None:
         text = await (await client.get("/metrics")).text()
     assert 'llm_analysis_windows{grid="batch_rate",model="m",service="llm",x="0.5",y="0"} 1.0' in text
     assert 'llm_analysis_windows_kept{grid="batch_rate",model="m",service="llm",x="0.5",y="0"} 1.0' in text
+    assert 'llm_analysis_version_requests{service="rag",stage="embedding",version="v1"} 300.0' in text
+    assert 'llm_analysis_version_in_use{service="rag",stage="embedding",version="v1"} 1.0' in text
+    # 0.05 + 0.95 x 0.05
+    assert 'bound="estimate",service="rag",stage="embedding",version="v1"} 0.0975' in text
 
 
 def test_a_reading_that_fails_is_counted_and_the_last_kept() -> None:
     """Known at 100 s, Prometheus gone at 160 s."""
     state, good, gone = State(), Prometheus(), Prometheus(fails=True)
-    server.read_once(state, good, CONFIG, 100.0)  # type: ignore[arg-type] # only query_range
-    server.read_once(state, gone, CONFIG, 160.0)  # type: ignore[arg-type] # only query_range
+    server.read_once(state, good, CONFIG, 100.0)  # type: ignore[arg-type] # only query and query_range
+    server.read_once(state, gone, CONFIG, 160.0)  # type: ignore[arg-type] # only query and query_range
     assert (state.made_at, state.errors, list(state.findings)) == (100.0, 1, [("llm", "m")])
 
 
