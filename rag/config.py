@@ -63,7 +63,7 @@ class Corpus(_Strict):
     """*file*: JSON lines with `title` and `text`; left out: the Python language reference of this interpreter."""
 
     file: Path | None = None
-    passages: int = Field(default=256, gt=0, le=100_000)
+    passages: int = Field(default=160, gt=0, le=100_000)
     words: int = Field(default=60, ge=10, le=180)
 
 

@@ -25,9 +25,10 @@ class Handle:
         self._output_tokens: int | None = None
 
     @property
-    def trace_id(self) -> str:
-        """32 hexadecimal digits."""
-        return f"{self.span.get_span_context().trace_id:032x}"
+    def trace_id(self) -> str | None:
+        """32 hexadecimal digits; None outside any trace."""
+        context = self.span.get_span_context()
+        return f"{context.trace_id:032x}" if context.is_valid else None
 
     def set(self, name: str, value: Value | None) -> None:
         """Set one attribute."""
