@@ -14,6 +14,7 @@ from slo.node import Node
 from slo.objectives import Budget, Service
 from slo.rag import Rag
 from slo.signals import Canary, Drift, Joint, Scaling, Signal, States
+from slo.traces import Traces
 from slo.trust import Latency, Links, Stack, Trust
 
 DEFAULT_PATH = Path(__file__).resolve().parent.parent / "slo.yaml"
@@ -45,6 +46,7 @@ class Spec(Strict):
     gate_test: GateTest
     node: Node
     rag: Rag
+    traces: Traces
     scaling: Scaling
     analysis: Analysis
     routes: tuple[Route, ...]

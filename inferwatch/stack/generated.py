@@ -7,6 +7,7 @@ GENERATORS = {
     "alerts": "alerts.render",
     "dashboards": "dashboards.render",
     "compose": "inferwatch.compose.render",
+    "collector": "inferwatch.collector.render",
     "metrics page": "inferwatch.reference.render",
 }
 

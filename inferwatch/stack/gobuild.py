@@ -109,9 +109,7 @@ def _build_wrapped(
     )
 
 
-def _build_collector(
-    go: str, config: Path, version: str, work: Path, reporter: Reporter, log: Path
-) -> None:
+def _build_collector(go: str, config: Path, version: str, work: Path, reporter: Reporter, log: Path) -> None:
     """The collector's builder writes a module from *config* and builds it; every version in it is *version*."""
     wanted = yaml.safe_load(config.read_text(encoding="utf-8"))
     if wanted["dist"]["version"] != version:

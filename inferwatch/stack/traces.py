@@ -39,6 +39,7 @@ def jaeger(settings: Settings, binary: Path) -> Service:
             "INFERWATCH_JAEGER_SELF_PORT": str(settings.port("jaeger-self")),
             "INFERWATCH_JAEGER_DIR": str(settings.data_dir / "jaeger"),
             "GOMEMLIMIT": "300MiB",
+            "OTEL_TRACES_SAMPLER": "always_off",  # it would send spans of its own to a port that is not there
         },
         config_files=(config,),
         extra_ports=tuple(
@@ -108,7 +109,11 @@ def sender_env(settings: Settings, service: str) -> dict[str, str]:
 
 def vllm_args(settings: Settings) -> tuple[str, ...]:
     """What a vLLM is started with so that it sends its spans, and says of each answer how much was cached."""
-    return ("--otlp-traces-endpoint", f"{settings.url('otlp-http')}/v1/traces", "--enable-prompt-tokens-details")
+    return (
+        "--otlp-traces-endpoint",
+        f"{settings.url('otlp-http')}/v1/traces",
+        "--enable-prompt-tokens-details",
+    )
 
 
 def vllm_env(model: str) -> dict[str, str]:
