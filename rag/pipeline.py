@@ -102,7 +102,7 @@ class Pipeline:
         finish, usage = None, None
         async with self._stage(names.STAGE_GENERATE, work) as handle, self._slot("engine", handle):
             began, clock = perf_counter(), handle.tokens()
-            async for chunk in self._p.engine.stream(prompt.messages, tracing.outgoing_headers()):
+            async for chunk in self._p.engine.stream(prompt.messages, tracing.outgoing_headers(engine.model)):
                 if chunk.text:
                     clock.tick()
                     await emit(chunk.text)

@@ -3,12 +3,13 @@
 What the caller sends is judged first: a broken traceparent begins a new trace and is counted.
 """
 
+import re
 import threading
 from collections.abc import Mapping
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanKind, Tracer
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, Tracer, TraceState
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from inferwatch.tracing import attributes as names
@@ -16,6 +17,9 @@ from inferwatch.tracing.handle import Value
 from inferwatch.tracing.span import Work
 from inferwatch.tracing.traceparent import REASONS, Headers, read
 
+STATE_KEY = "inferwatch"
+"""Our member of tracestate; its value is a model's name."""
+_STATE_VALUE = re.compile(r"[!-+\--<>-~]{1,256}")  # what W3C allows, spaces left out
 _W3C = TraceContextTextMapPropagator()
 _METRIC = metrics.get_meter("inferwatch.tracing").create_counter(
     "inferwatch.tracing.broken_traceparents", "{request}", "Requests whose traceparent could not be used."
@@ -56,10 +60,21 @@ def request(
     return Work(name, SpanKind.SERVER, found, tracer=tracer)
 
 
-def outgoing_headers() -> dict[str, str]:
-    """traceparent (and tracestate) that make the next service's spans children of the present one."""
+def outgoing_headers(model: str | None = None) -> dict[str, str]:
+    """
+    traceparent (and tracestate) that make the next service's spans children of the present one.
+
+    *model*: the model asked for, put into tracestate for engines whose spans do not name it (vLLM hands tracestate
+    on; the collector reads it). A name that cannot stand there is left out.
+    """
+    span = trace.get_current_span()
+    context = span.get_span_context()
+    if model and context.is_valid and _STATE_VALUE.fullmatch(model):
+        state = (context.trace_state or TraceState()).update(STATE_KEY, model)
+        named = SpanContext(context.trace_id, context.span_id, False, context.trace_flags, state)
+        span = NonRecordingSpan(named)
     carrier: dict[str, str] = {}
-    _W3C.inject(carrier)
+    _W3C.inject(carrier, trace.set_span_in_context(span))
     return carrier
 
 

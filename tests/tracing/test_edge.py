@@ -95,3 +95,18 @@ def test_an_unusable_tracestate_harms_nothing(spans):
     with tracing.request("GET /", {"traceparent": GOOD, "tracestate": "=,=,"}):
         pass
     assert f"{spans.one('GET /').context.trace_id:032x}" == TRACE
+
+
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [("org/tiny:7b", "inferwatch=org/tiny:7b,foo=bar"), ("a,b", "foo=bar"), ("a b", "foo=bar")],
+)
+def test_the_model_goes_along_in_tracestate_where_it_can(spans, model, state):
+    """First member, the caller's stay; a name with a comma or a space would break the header."""
+    with tracing.request("GET /", {"traceparent": GOOD, "tracestate": "foo=bar"}):
+        assert tracing.outgoing_headers(model)["tracestate"] == state
+
+
+def test_without_a_trace_nothing_goes_out():
+    """No traceparent, no tracestate."""
+    assert tracing.outgoing_headers("tiny") == {}
