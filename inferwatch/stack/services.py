@@ -34,12 +34,12 @@ def stack_services(
     return [
         *tracing,
         *_own_engine(settings, selection, engine, traced=bool(tracing)),
-        _receiver(settings),
+        receiver(settings),
         _exporter_engine(settings),
         _exporter_canary(settings),
         _exporter_node(settings),
-        _alertmanager(settings, binaries["alertmanager"]),
-        _prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
+        alertmanager(settings, binaries["alertmanager"]),
+        prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
         _exporter_analysis(settings),
         _dashboards(spec, settings),
     ]
@@ -80,7 +80,8 @@ def _sim(settings: Settings) -> Service:
     )
 
 
-def _receiver(settings: Settings) -> Service:
+def receiver(settings: Settings) -> Service:
+    """The local webhook receiver: what was notified goes to a file."""
     return Service(
         name="receiver",
         argv=python(
@@ -134,7 +135,8 @@ def _exporter_node(settings: Settings) -> Service:
     )
 
 
-def _alertmanager(settings: Settings, binary: Path) -> Service:
+def alertmanager(settings: Settings, binary: Path) -> Service:
+    """Alertmanager on loopback, without a cluster."""
     config = settings.alertmanager_config
     return Service(
         name="alertmanager",
@@ -152,7 +154,8 @@ def _alertmanager(settings: Settings, binary: Path) -> Service:
     )
 
 
-def _prometheus(spec: Spec, settings: Settings, binary: Path, rules: Path) -> Service:
+def prometheus(spec: Spec, settings: Settings, binary: Path, rules: Path) -> Service:
+    """Prometheus on loopback; *rules* is the folder whose change needs a reload."""
     config = settings.prometheus_config
     return Service(
         name="prometheus",
