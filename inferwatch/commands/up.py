@@ -58,6 +58,7 @@ def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]
             f"  dashboards     {settings.url('dashboards')}",
             f"  Prometheus     {settings.url('prometheus')}",
             f"  Alertmanager   {settings.url('alertmanager')}",
+            f"  traces         {settings.url('jaeger')}/api/traces, spans to {settings.url('otlp-http')}",
             f"  notifications  {settings.notifications_file}",
             f"  logs           {settings.logs_dir}",
             *_observing(settings, now.selection),

@@ -10,7 +10,7 @@ import yaml
 
 from inferwatch.stack.settings import HOST, PORT_OFFSETS, Settings
 from inferwatch.stack.state import Selection
-from slo.names import labels, rag
+from slo.names import labels, rag, traces
 from slo.spec import Spec
 
 MAX_EXEMPLARS = 100_000
@@ -32,6 +32,7 @@ class Places:
         drift: the file_sd file of drift exporters, where a person runs some.
         rag: the file_sd file of RAG services, where there may be some.
         traced: whether a collector runs at the addresses ``collector-self`` and ``collector-spans``.
+        sampled: whether a second one samples, at ``sampler-self``, with the watcher of firing models at ``firing``.
     """
 
     addresses: Mapping[str, str]
@@ -42,6 +43,7 @@ class Places:
     drift: str | None = None
     rag: str | None = None
     traced: bool = False
+    sampled: bool = False
 
 
 def native_places(settings: Settings, *, traced: bool = False) -> Places:
@@ -54,6 +56,7 @@ def native_places(settings: Settings, *, traced: bool = False) -> Places:
         drift=str(settings.drift_file),
         rag=str(settings.rag_file) if traced else None,
         traced=traced,
+        sampled=traced and settings.environment == "production",
     )
 
 
@@ -161,6 +164,9 @@ def _trace_jobs(places: Places) -> list[dict[str, Any]]:
     if places.traced:
         jobs.append(_own_job(places, rag.JOB_COLLECTOR, "collector-self"))
         jobs.append({**_own_job(places, rag.JOB_SPANS, "collector-spans"), "honor_labels": True})
+    if places.sampled:
+        jobs.append(_own_job(places, traces.JOB_SAMPLER, "sampler-self"))
+        jobs.append(_own_job(places, traces.JOB_FIRING, "firing"))
     if places.rag is not None:
         watched = [{"files": [places.rag], "refresh_interval": "5s"}]
         jobs.append({"job_name": rag.JOB_RAG, "file_sd_configs": watched})

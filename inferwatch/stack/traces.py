@@ -1,6 +1,8 @@
 """Settings -> the services that take, sample and keep traces: Jaeger, the collector, the watcher of firing models."""
 
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from inferwatch.stack.processes import Service
@@ -16,10 +18,19 @@ PRODUCTION = "production"
 
 
 def services(settings: Settings, binaries: Mapping[str, Path]) -> list[Service]:
-    """Return the services of tracing, in start order; none where *binaries* lacks Jaeger or the collector."""
+    """
+    Return the services of tracing, in start order; none where *binaries* lacks Jaeger or the collector.
+
+    In production a second collector samples and is told which models have a firing alert; in staging every
+    trace is kept and one collector does all.
+    """
     if not all(tool in binaries for tool in TOOLS):
         return []
-    return [jaeger(settings, binaries[JAEGER]), collector(settings, binaries[COLLECTOR])]
+    keeper = jaeger(settings, binaries[JAEGER])
+    if settings.environment != PRODUCTION:
+        return [keeper, collector(settings, binaries[COLLECTOR], ALONE)]
+    first, second = (collector(settings, binaries[COLLECTOR], role) for role in (COUNTS, SAMPLES))
+    return [keeper, second, first, firing(settings)]
 
 
 def jaeger(settings: Settings, binary: Path) -> Service:
@@ -48,51 +59,91 @@ def jaeger(settings: Settings, binary: Path) -> Service:
     )
 
 
-def collector(settings: Settings, binary: Path) -> Service:
-    """The collector of otel-collector/config.yaml on loopback, sending to Jaeger and to a file of logs."""
-    config = settings.root / "otel-collector" / "config.yaml"
-    return Service(
-        name="collector",
-        argv=(str(binary), "--config", str(config)),
-        url=settings.url("collector"),
-        ready_path="/",
-        env=collector_env(settings),
-        config_files=(config,),
-        extra_ports=tuple(settings.port(name) for name in _LISTENING.values()),
-    )
+@dataclass(frozen=True)
+class Role:
+    """One collector of the stack: *ports* are names of the launcher's ports by variable of config.yaml."""
+
+    name: str
+    ports: Mapping[str, str]
+    sends_to: str
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
-_LISTENING = {
+_FRONT_PORTS = {
     "INFERWATCH_OTLP_GRPC_PORT": "otlp-grpc",
     "INFERWATCH_OTLP_HTTP_PORT": "otlp-http",
     "INFERWATCH_SPANS_PORT": "collector-spans",
     "INFERWATCH_SELF_PORT": "collector-self",
 }
+ALONE = Role("collector", _FRONT_PORTS, "jaeger-otlp")
+COUNTS = Role("collector", _FRONT_PORTS, "sampler-grpc", {"INFERWATCH_TRACE_CHOICE": "[batch]"})
+SAMPLES = Role(
+    "sampler",
+    {
+        "INFERWATCH_OTLP_GRPC_PORT": "sampler-grpc",
+        "INFERWATCH_OTLP_HTTP_PORT": "sampler-http",
+        "INFERWATCH_SPANS_PORT": "sampler-spans",
+        "INFERWATCH_SELF_PORT": "sampler-self",
+    },
+    "jaeger-otlp",
+    {"INFERWATCH_TRACE_INTAKE": "[memory_limiter]"},
+)
 
 
-def collector_env(settings: Settings) -> dict[str, str]:
+def collector(settings: Settings, binary: Path, role: Role) -> Service:
+    """A collector of otel-collector/config.yaml on loopback."""
+    config = settings.root / "otel-collector" / "config.yaml"
+    return Service(
+        name=role.name,
+        argv=(str(binary), "--config", str(config)),
+        url=settings.url(role.name),
+        ready_path="/",
+        env=collector_env(settings, role),
+        config_files=(config,),
+        extra_ports=tuple(settings.port(name) for name in role.ports.values()),
+    )
+
+
+def collector_env(settings: Settings, role: Role = ALONE) -> dict[str, str]:
     """The variables of otel-collector/config.yaml for this stack."""
-    data = settings.data_dir / "collector"
+    data = settings.data_dir / role.name
     return {
         "INFERWATCH_ENVIRONMENT": settings.environment,
         "INFERWATCH_FIRING_MODELS": "${file:" + str(settings.firing_file) + "}",
         "INFERWATCH_OTLP_HOST": HOST,
         "INFERWATCH_METRICS_HOST": HOST,
-        "INFERWATCH_HEALTH_PORT": str(settings.port("collector")),
-        **{variable: str(settings.port(name)) for variable, name in _LISTENING.items()},
-        "INFERWATCH_JAEGER_ENDPOINT": f"{HOST}:{settings.port('jaeger-otlp')}",
+        "INFERWATCH_HEALTH_PORT": str(settings.port(role.name)),
+        **{variable: str(settings.port(name)) for variable, name in role.ports.items()},
+        "INFERWATCH_JAEGER_ENDPOINT": f"{HOST}:{settings.port(role.sends_to)}",
         "INFERWATCH_TRACE_EXPORTERS": "[otlp_grpc/jaeger]",
         "INFERWATCH_LOG_EXPORTERS": "[file/logs]",
         "INFERWATCH_LOGS_FILE": str(data / "logs.jsonl"),
         "INFERWATCH_QUEUE_DIR": str(data / "queue"),
         "INFERWATCH_COLLECTOR_MIB": str(COLLECTOR_MIB),
         "GOMEMLIMIT": f"{COLLECTOR_MIB * 4 // 5}MiB",
+        **role.env,
     }
+
+
+def firing(settings: Settings) -> Service:
+    """The watcher that tells the sampler which models have a firing alert."""
+    return Service(
+        name="firing",
+        argv=(
+            *(sys.executable, "-m", "inferwatch.collector.firing"),
+            *("--listen", f"{HOST}:{settings.port('firing')}", "--prometheus", settings.url("prometheus")),
+            *("--file", str(settings.firing_file), "--state", str(settings.state_file)),
+            *("--sampler", SAMPLES.name),
+        ),
+        url=settings.url("firing"),
+        ready_path="/-/healthy",
+    )
 
 
 def write_files(settings: Settings) -> None:
     """Make what the collector reads at start where it is missing: the list of firing models, and its folders."""
-    (settings.data_dir / "collector").mkdir(parents=True, exist_ok=True)
+    for role in (COUNTS, SAMPLES):
+        (settings.data_dir / role.name).mkdir(parents=True, exist_ok=True)
     settings.firing_file.parent.mkdir(parents=True, exist_ok=True)
     if not settings.firing_file.is_file():
         settings.firing_file.write_text(FIRING_OFF, encoding="utf-8")
