@@ -111,8 +111,6 @@ def retrieval_records(spec: Spec) -> tuple[Record, ...]:
     over, quantile = window(spec.rag.window), f"{spec.rag.judged_quantile:g}"
     chosen = f'{records.STAGE_SECONDS}{{stage="{names.STAGE_RETRIEVAL}",quantile="{quantile}"}}'
     rate = f'{records.STAGE_REQUESTS}{{stage="{names.STAGE_REQUEST}"}} / {spec.rag.window}'
-    bounds = spec.rag.rates_per_second
-    classes = list(zip(bounds, [*bounds[1:], None], strict=True))
     return (
         Record(
             records.RETRIEVAL_BY_CLASS,
@@ -124,16 +122,11 @@ def retrieval_records(spec: Spec) -> tuple[Record, ...]:
             Record(
                 records.RETRIEVAL_BY_RATE,
                 f"{chosen}\nand on (service) ({rate} >= {low:g}{f' < {high:g}' if high is not None else ''})",
-                {records.LABEL_RATE_CLASS: rate_class(low, high)},
+                {records.LABEL_RATE_CLASS: name},
             )
-            for low, high in classes
+            for name, low, high in spec.rag.rate_classes()
         ),
     )
-
-
-def rate_class(low: float, high: float | None) -> str:
-    """Return how a class of request rates is called: "2-4", and "16+" for the last."""
-    return f"{low:g}-{high:g}" if high is not None else f"{low:g}+"
 
 
 def version_records(spec: Spec) -> tuple[Record, ...]:

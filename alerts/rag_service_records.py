@@ -118,7 +118,7 @@ def _context_latency(spec: Spec) -> tuple[Record, ...]:
             Record(
                 records.CONTEXT_LATENCY,
                 promql(f"{part}\n/ ({within(None)} > 0)"),
-                {records.LABEL_SECONDS: f"{high:g}" if high is not None else f"{bounds[-1]:g}+"},
+                {records.LABEL_SECONDS: f"{low or 0:g}"},
             )
         )
     return tuple(found)

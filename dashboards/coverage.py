@@ -19,7 +19,7 @@ from inferwatch.render.variables import Window, chosen, fill_in
 
 Json = Mapping[str, Any]
 
-OURS = re.compile(r"^(?:llm_|inferwatch_)")
+OURS = re.compile(r"^(?:llm_|inferwatch_|rag_)")
 _NAMED = re.compile(rb"^(?:# TYPE )?([a-zA-Z_:][a-zA-Z0-9_:]*)[{ ]", re.MULTILINE)
 _OF_A_VARIABLE = re.compile(r"label_values\((.+),\s*\w+\)")
 _OF_PROMETHEUS = {"ALERTS", "ALERTS_FOR_STATE", "up"}

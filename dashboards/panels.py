@@ -201,14 +201,15 @@ def heatmap(
 
 def rows_heatmap(
     title: str, says: str, source: str, expr: str, legend: str, unit: str = "percentunit", *, width: int = 12,
-    scheme: str = "Viridis", maximum: float = 1, unit_words: str = "",
+    scheme: str = "Viridis", maximum: float = 1, unit_words: str = "", reverse: bool = False,
+    reads: str = "brighter is more",
 ) -> ModernPanel:  # fmt: skip
     """One row a series, cells coloured by its value: for comparing many things of one kind over time."""
     panel = heatmap(title, says, source, expr, unit, width=width, scheme=scheme, exemplar=False)
-    reading = f"{says} Read it as: a row is one of them, brighter is more."
+    reading = f"{says} Read it as: a row is one of them, {reads}."
     panel.description = describe(reading, unit, source, unit_words)
     panel.targets = _lettered([Query(expr=expr, legendFormat=legend)])
-    panel.options["color"] |= {"min": 0, "max": maximum, "exponent": 1, "scale": "linear"}
+    panel.options["color"] |= {"min": 0, "max": maximum, "exponent": 1, "scale": "linear", "reverse": reverse}
     panel.options["cellValues"] = {"unit": unit}
     panel.options["yAxis"] = {"axisPlacement": "left", "reverse": False}
     del panel.options["filterValues"]

@@ -10,12 +10,13 @@ from dashboards import (
     kv_page,
     load_page,
     node_page,
+    rag_page,
     slo_page,
     stack_page,
 )
 from dashboards.style import Json
-from slo.names import drift, load, node
-from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID
+from slo.names import drift, load, node, rag
+from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -25,13 +26,20 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     kv_page.build,
     gpu_page.build,
     node_page.build,
+    rag_page.build,
     drift_page.build,
     load_page.build,
     stack_page.build,
 )
 
-NEEDS = {GPU_UID: node.GPU_UP, NODE_UID: node.GPU_UP, LOAD_UID: load.RUN_INFO, DRIFT_UID: drift.STREAMS}
-"""uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings."""
+NEEDS = {
+    GPU_UID: node.GPU_UP,
+    NODE_UID: node.GPU_UP,
+    LOAD_UID: load.RUN_INFO,
+    DRIFT_UID: drift.STREAMS,
+    RAG_UID: rag.REQUESTS,
+}
+"""uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings, no RAG service."""
 
 MAY_BE_MISSING = {
     load.RUN_INFO: "while no load runs",

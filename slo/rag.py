@@ -142,6 +142,14 @@ class Rag(Strict):
             raise ValueError("rates_per_second: the first class begins at 0; put 0 in front")
         return self
 
+    def rate_classes(self) -> tuple[tuple[str, float, float | None], ...]:
+        """(name, from, up to) of each class of request rates: "2-4", and "16+" without an upper end."""
+        bounds = self.rates_per_second
+        return tuple(
+            (f"{low:g}-{high:g}" if high is not None else f"{low:g}+", low, high)
+            for low, high in zip(bounds, [*bounds[1:], None], strict=True)
+        )
+
     def stage(self, stage_id: str) -> Stage:
         """Return a stage by id.
 

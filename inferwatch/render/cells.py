@@ -15,6 +15,7 @@ from inferwatch.render.units import show
 from inferwatch.render.variables import Window
 
 Json = Mapping[str, Any]
+_TURNED = frozenset({"RdYlBu", "RdYlGn", "Spectral"})
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,14 @@ def _cell(value: float, top: float, colour: Json) -> str:
 
 
 def _shade(value: float, top: float, colour: Json) -> str:
-    return theme.scale(colour["scheme"], 0.08 + 0.92 * min(value / top, 1.0) ** colour["exponent"])
+    return _scale(colour, min(value / top, 1.0))
+
+
+def _scale(colour: Json, share: float) -> str:
+    """Grafana's heatmaps turn diverging schemes round, so that red is more, unless they are reversed."""
+    place = 0.08 + 0.92 * share ** colour["exponent"]
+    turned = (colour["scheme"] in _TURNED) != bool(colour.get("reverse"))
+    return theme.scale(colour["scheme"], 1 - place if turned else place)
 
 
 def _colour_bar(canvas: Canvas, plot: Plot, top: float, colour: Json, unit: str = "short") -> None:
@@ -125,7 +133,7 @@ def _colour_bar(canvas: Canvas, plot: Plot, top: float, colour: Json, unit: str 
     height = (plot.bottom - plot.top) / steps
     for i in range(steps):
         share = (i + 0.5) / steps
-        fill = theme.scale(colour["scheme"], 0.08 + 0.92 * share ** colour["exponent"])
+        fill = _scale(colour, share)
         canvas.add(Rect(x, plot.bottom - (i + 1) * height, 7, height + 0.5, fill))
     for share in (0.0, 0.5, 1.0):
         text = show(float(f"{top * share:.2g}"), unit)
