@@ -4,8 +4,9 @@ import pytest
 
 from inferwatch.scenarios import derive
 from inferwatch.scenarios.faults import Nothing
+from inferwatch.scenarios.node_theory import NoTheory
 from inferwatch.scenarios.row import Expected, History, Row
-from inferwatch.scenarios.theory import NoTheory, Theory, crossing_seconds
+from inferwatch.scenarios.theory import Theory, crossing_seconds
 from slo import spec as slo_spec
 
 
@@ -52,14 +53,14 @@ def test_the_wanted_slo_is_the_one_that_is_judged() -> None:
 
 
 def test_a_mean_crosses_when_enough_of_its_window_is_new() -> None:
-    """From 0.75 to 0 the mean of 5 m is 0.61 after 0.14 / 0.75 × 300 s = 56 s; 5 s, 30 s, 5 m and 150 s follow."""
+    """From 0.75 to 0 the mean of 5 m is 0.61 after 0.14 / 0.75 × 300 s = 56 s; 5 s, 30 s, 5 m and 125 s follow."""
     row = Row("cold", Nothing(None))
-    assert bound(row, Expected("PrefixCacheHitLow", level=0.0, healthy=0.75)) == pytest.approx(541.0)
+    assert bound(row, Expected("PrefixCacheHitLow", level=0.0, healthy=0.75)) == pytest.approx(516.0)
 
 
 def test_a_median_crosses_at_half_of_its_window() -> None:
-    """150 s + scrape 5 s + slow evaluation 30 s + a group's interval of 150 s."""
-    assert bound(Row("queue", Nothing(None)), Expected("WaitingRequestsHigh")) == pytest.approx(260.0)
+    """150 s + scrape 5 s + slow evaluation 30 s + a group's interval of 125 s."""
+    assert bound(Row("queue", Nothing(None)), Expected("WaitingRequestsHigh")) == pytest.approx(310.0)
 
 
 def test_a_signal_on_its_good_side_has_no_bound() -> None:
@@ -79,7 +80,7 @@ def test_an_alert_that_there_is_not_is_said() -> None:
     with pytest.raises(NoTheory, match="no rule ThroughputLow"):
         bound(Row("spike", Nothing(None)), Expected("ThroughputLow"))
     assert bound(Row("spike", Nothing(None), gpus=1), Expected("ThroughputLow")) == pytest.approx(
-        150 + 5 + 30 + 120 + 150
+        150 + 5 + 30 + 120 + 125
     )
 
 
@@ -93,7 +94,7 @@ def test_a_history_shorter_than_the_period_is_what_the_budget_is_of() -> None:
     )
     crossing = 0.000002 * 1_382_400 / (0.02 - 0.000448)
     assert bound(row, Expected("ErrorBudgetLow", level=0.02)) == pytest.approx(
-        crossing + 5 + 20 + 300 + 60 + 150
+        crossing + 5 + 20 + 300 + 60 + 125
     )
 
 
