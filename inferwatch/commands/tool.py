@@ -12,7 +12,7 @@ from inferwatch.stack.progress import to_stderr
 @click.option("--distribution", is_flag=True, help="The distribution's own, older build.")
 def command(names: tuple[str, ...], distribution: bool) -> None:
     """
-    Print the path of prometheus, promtool, alertmanager or amtool, one a line.
+    Print the path of prometheus, promtool, alertmanager, amtool, jaeger or otelcol-inferwatch, one a line.
 
     Each is taken from PATH, else the cache, else the distribution's package, else built with Go.
     """

@@ -21,12 +21,14 @@ WATCH_SECONDS = 1.0
 @click.argument("engines", nargs=-1, metavar="[sim | vllm-cpu | URL…]")
 @click.option("--service", help="Label `service` of these engines, an id in slo.yaml.  [default: its first]")
 @click.option("--base-port", type=int, help="First of the loopback ports of our own.  [default: 19000]")
+@click.option("--rag", is_flag=True, help="The reference RAG service in front of the engine, too.")
 @click.option("--foreground", is_flag=True, help="Stay until Ctrl-C or until a service ends, then end all.")
 @stack_folder
 def command(
     engines: tuple[str, ...],
     service: str | None,
     base_port: int | None,
+    rag: bool,
     foreground: bool,
     run_dir: Path | None,
 ) -> None:
@@ -39,7 +41,7 @@ def command(
     reporter = Reporter(Console(stderr=True))
     settings = settings_of(run_dir, base_port)
     launcher.require_writable(settings.run_dir)
-    wish = selection.choose(engines, service, settings, state.load(settings.state_file))
+    wish = selection.choose(engines, service, settings, state.load(settings.state_file), rag=rag)
     now = launcher.up(settings, wish, reporter)
     click.echo(where_to_look(settings, now, launcher.wait_seen(settings, now, reporter)))
     if foreground:
@@ -59,6 +61,7 @@ def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]
             f"  Prometheus     {settings.url('prometheus')}",
             f"  Alertmanager   {settings.url('alertmanager')}",
             f"  traces         {settings.url('jaeger')}/api/traces, spans to {settings.url('otlp-http')}",
+            *([f"  RAG service    {settings.url('rag')}/v1/rag/answer"] if now.selection.rag else []),
             f"  notifications  {settings.notifications_file}",
             f"  logs           {settings.logs_dir}",
             *_observing(settings, now.selection),

@@ -13,6 +13,7 @@ from inferwatch.stack.state import Selection
 from slo.names import labels, rag, traces
 from slo.spec import Spec
 
+RAG_SERVICE = "rag"
 MAX_EXEMPLARS = 100_000
 """About a hundred bytes each, kept in memory."""
 HEADER = "# Written by `inferwatch up`; changes are lost at the next one.\n"
@@ -162,10 +163,11 @@ def _trace_jobs(places: Places) -> list[dict[str, Any]]:
     """The collector, what it makes of spans (with exemplars, under their own labels), and RAG services."""
     jobs: list[dict[str, Any]] = []
     if places.traced:
-        jobs.append(_own_job(places, rag.JOB_COLLECTOR, "collector-self"))
+        collectors = ["collector-self", *(["sampler-self"] if places.sampled else [])]
+        targets = [places.addresses[name] for name in collectors]
+        jobs.append({"job_name": rag.JOB_COLLECTOR, "static_configs": [{"targets": targets}]})
         jobs.append({**_own_job(places, rag.JOB_SPANS, "collector-spans"), "honor_labels": True})
     if places.sampled:
-        jobs.append(_own_job(places, traces.JOB_SAMPLER, "sampler-self"))
         jobs.append(_own_job(places, traces.JOB_FIRING, "firing"))
     if places.rag is not None:
         watched = [{"files": [places.rag], "refresh_interval": "5s"}]
@@ -176,6 +178,11 @@ def _trace_jobs(places: Places) -> list[dict[str, Any]]:
 def load_targets(service: str, port: int) -> list[dict[str, Any]]:
     """A load run's live series on a loopback *port* in file_sd form."""
     return [{"targets": [f"{HOST}:{port}"], "labels": {labels.SERVICE: service}}]
+
+
+def rag_targets(settings: Settings) -> list[dict[str, Any]]:
+    """The stack's RAG service in file_sd form; its service is the one that its spans name."""
+    return [{"targets": [f"{HOST}:{settings.port('rag')}"], "labels": {labels.SERVICE: RAG_SERVICE}}]
 
 
 def engine_targets(selection: Selection) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ def write_all(spec: Spec, settings: Settings, selection: Selection, *, traced: b
     """Write targets, Prometheus', Alertmanager's, the exporters' and, where *traced*, the collector's files."""
     if traced:
         traces.write_files(settings)
+        config.write_json(settings.rag_file, config.rag_targets(settings) if selection.rag else [])
     config.write_json(settings.targets_file, config.engine_targets(selection))
     observe.write_rules(spec, settings, selection)
     rules = str(observe.rules_folder(settings, selection) / "*.yaml")

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from inferwatch.promapi import PromError
 from inferwatch.promapi.transport import Transport
-from inferwatch.stack import binaries, files, health, ports, processes, services, state, traces, vllm_cpu
+from inferwatch.stack import (
+    binaries,
+    files,
+    health,
+    ports,
+    processes,
+    sentence_model,
+    services,
+    state,
+    traces,
+    vllm_cpu,
+)
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.health import EngineHealth
 from inferwatch.stack.locks import held
@@ -33,9 +44,10 @@ def up(settings: Settings, selection: Selection, reporter: Reporter) -> State:
     wanted_tools = ("prometheus", "alertmanager", *traces.TOOLS)
     paths = {name: binaries.resolve(name, settings, reporter).path for name in wanted_tools}
     engine = vllm_cpu.ensure(settings, reporter) if selection.engine == "vllm-cpu" else None
+    embedder = sentence_model.ensure(settings.cache_dir, reporter) if selection.rag else None
     with held(settings.run_dir / "lock", reporter, "changing this stack"):
         files.write_all(spec, settings, selection, traced=True)
-        wanted = services.stack_services(spec, settings, selection, paths, engine)
+        wanted = services.stack_services(spec, settings, selection, paths, engine, embedder)
         return reconcile(settings, selection, wanted, reporter)
 
 

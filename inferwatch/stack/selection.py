@@ -1,5 +1,6 @@
 """Words of the command line -> which engines are watched."""
 
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from inferwatch.stack.errors import StackError
@@ -11,21 +12,34 @@ DEFAULT_ENGINE = "sim"
 OWN_ENGINES = ("sim", "vllm-cpu")
 
 
-def choose(words: tuple[str, ...], service: str | None, settings: Settings, before: State) -> Selection:
+def choose(
+    words: tuple[str, ...], service: str | None, settings: Settings, before: State, *, rag: bool = False
+) -> Selection:
     """
     Return what to watch: the words given, else what the running stack watches, else the default engine.
 
-    Raises StackError for a word that is neither an engine of ours nor an http(s) URL.
+    Raises StackError for a word that is neither an engine of ours nor an http(s) URL, and for a RAG service
+    in front of somebody else's engine.
     """
     if not words and before.selection is not None:
-        return Selection(before.selection.engine, before.selection.urls, service or before.selection.service)
+        old = before.selection
+        return _with_rag(Selection(old.engine, old.urls, service or old.service, old.rag), rag)
     service = service or slo_spec.load(settings.spec_path).services[0].id
     words = words or (DEFAULT_ENGINE,)
     if words[0] in OWN_ENGINES:
         if len(words) > 1:
             raise StackError(f"{words[0]} stands alone; leave out {' '.join(words[1:])}")
-        return Selection(words[0], (settings.url("engine"),), service)
-    return Selection("urls", base_urls(words), service)
+        return _with_rag(Selection(words[0], (settings.url("engine"),), service), rag)
+    return _with_rag(Selection("urls", base_urls(words), service), rag)
+
+
+def _with_rag(chosen: Selection, rag: bool) -> Selection:
+    if rag and chosen.engine not in OWN_ENGINES:
+        raise StackError(
+            f"--rag starts the RAG service in front of {' or '.join(OWN_ENGINES)}; for an engine of yours run "
+            "`python -m rag --engine URL --model NAME` yourself"
+        )
+    return replace(chosen, rag=rag or chosen.rag)
 
 
 def base_urls(words: tuple[str, ...]) -> tuple[str, ...]:

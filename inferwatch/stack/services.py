@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from inferwatch.stack import observe, traces, vllm_cpu
+from inferwatch.stack.config import RAG_SERVICE
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
 from inferwatch.stack.settings import HOST, Settings
@@ -23,17 +24,20 @@ def stack_services(
     selection: Selection,
     binaries: Mapping[str, Path],
     engine: vllm_cpu.VllmCpu | None,
+    sentence_model: Path | None = None,
 ) -> list[Service]:
     """
     Return what must run for *selection*.
 
     *binaries* holds the paths of prometheus and alertmanager, and of what tracing needs where there shall be
-    tracing; *engine* is needed for ``vllm-cpu`` only.
+    tracing; *engine* is needed for ``vllm-cpu`` only, the folder of a
+    *sentence_model* for the RAG service only.
     """
     tracing = traces.services(settings, binaries)
     return [
         *tracing,
         *_own_engine(settings, selection, engine, traced=bool(tracing)),
+        *([_rag(settings, selection, sentence_model)] if sentence_model else []),
         receiver(settings),
         _exporter_engine(settings),
         _exporter_canary(settings),
@@ -77,6 +81,23 @@ def _sim(settings: Settings) -> Service:
         ),
         url=settings.url("engine"),
         ready_path="/health",
+    )
+
+
+def _rag(settings: Settings, selection: Selection, sentence_model: Path) -> Service:
+    """The reference RAG service; its stages can be slowed and failed by POST /faults on loopback."""
+    model = SIM_MODEL if selection.engine == "sim" else vllm_cpu.SERVED_MODEL
+    return Service(
+        name="rag",
+        argv=python(
+            *("rag", "--listen", f"{HOST}:{settings.port('rag')}", "--engine", settings.url("engine")),
+            *("--model", model, "--model-dir", str(sentence_model)),
+            *("--data-dir", str(settings.data_dir / "rag"), "--faults"),
+        ),
+        url=settings.url("rag"),
+        ready_path="/-/ready",
+        env=traces.sender_env(settings, RAG_SERVICE),
+        ready_timeout_seconds=180.0,
     )
 
 

@@ -18,11 +18,13 @@ class Selection:
         engine: ``sim``, ``vllm-cpu``, or ``urls`` for engines that somebody else runs.
         urls: base URL of each engine.
         service: value of the ``service`` label of these targets, an id in slo.yaml.
+        rag: whether the reference RAG service runs too, in front of an engine of ours.
     """
 
     engine: str
     urls: tuple[str, ...]
     service: str
+    rag: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,4 +81,6 @@ def save(path: Path, state: State) -> None:
 
 
 def _selection(raw: Any) -> Selection | None:
-    return Selection(raw["engine"], tuple(raw["urls"]), raw["service"]) if raw else None
+    if not raw:
+        return None
+    return Selection(raw["engine"], tuple(raw["urls"]), raw["service"], raw.get("rag", False))

@@ -17,7 +17,5 @@ SAMPLER_RELOADS: Final = "inferwatch_sampler_reloads_total"
 FIRING_FAILURES: Final = "inferwatch_firing_failures_total"
 """Looks at Prometheus, or signals to the sampler, that failed."""
 
-JOB_SAMPLER: Final = "otel-sampler"
-"""The sampling collector's own metrics, where there are two."""
 JOB_FIRING: Final = "firing-models"
 """The watcher's own /metrics."""
