@@ -6,10 +6,12 @@ DEVICE: {"index": 0, "handle": ANSWER, "calls": {CALL: ANSWER}, "fields": {ID: n
   "gpm": {ID: %}, "xids": [[seconds, code], …]}; CALL is nvidia-ml-py's name, `:argument` where it matters,
   `_v2` for memory info version 2, and `mig` for the instances.
 ANSWER: {"return": value} or {"return_bytes": text} or {"raise": "NVML_ERROR_…"}.
-A call that is not listed answers FUNCTION_NOT_FOUND.
+A call that is not listed answers FUNCTION_NOT_FOUND. A file that is replaced is read again within half a second, so
+that a fault can be brought to an agent that runs; its clock and the XIDs that were told go on.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,6 +37,10 @@ CODES = {
 }
 
 
+log = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.5
+
+
 class RecordingError(ValueError):
     """A recording that cannot be used; the text names the file and what is wrong."""
 
@@ -54,23 +60,43 @@ def _answer(answer: Any) -> Any:
     return value
 
 
+def _version(path: Path | None) -> tuple[int, int] | None:
+    """Changes when the file is replaced; None when there is none."""
+    try:
+        found = path.stat() if path is not None else None
+    except OSError:
+        return None
+    return None if found is None else (found.st_ino, found.st_mtime_ns)
+
+
 class RecordedNvml:
     """Answers as the recording says; handles are (device index,) and (device index, MIG slot)."""
 
     source = "recording"
 
-    def __init__(self, document: dict[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._document, self._clock = document, clock
+    def __init__(
+        self,
+        document: dict[str, Any],
+        clock: Callable[[], float] = time.monotonic,
+        path: Path | None = None,
+    ) -> None:
+        self._document, self._clock, self._path = document, clock, path
         self._frames: list[dict[str, Any]] = document.get("frames") or [document]
         self._began: float | None = None
+        self._looked_at = clock()
+        self._version = _version(path)
         self.told: set[tuple[str, float, int]] = set()
         self.calls = 0
 
     @classmethod
     def load(cls, path: Path, clock: Callable[[], float] = time.monotonic) -> "RecordedNvml":
         """Read a recording; raises RecordingError."""
+        return cls(cls._read(path), clock, path)
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Any]:
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document: Any = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
@@ -79,7 +105,22 @@ class RecordedNvml:
             raise RecordingError(
                 f"{path}: has neither `devices` nor `frames`; record it with the agent's format"
             )
-        return cls(document, clock)
+        return document
+
+    def _look(self) -> None:
+        """Take a file that was replaced; one that cannot be used leaves everything as it was."""
+        if self._path is None or self._clock() - self._looked_at < _LOOK_SECONDS:
+            return
+        self._looked_at = self._clock()
+        if (version := _version(self._path)) == self._version:
+            return
+        self._version = version
+        try:
+            document = self._read(self._path)
+        except RecordingError as error:
+            log.warning("the recording stays as it was: %s", error)
+            return
+        self._document, self._frames = document, document.get("frames") or [document]
 
     def _elapsed(self) -> float:
         if self._began is None:
@@ -87,6 +128,7 @@ class RecordedNvml:
         return self._clock() - self._began
 
     def _frame(self) -> dict[str, Any]:
+        self._look()
         whole = sum(frame.get("seconds", 0.0) for frame in self._frames)
         if len(self._frames) == 1 or whole <= 0:
             return self._frames[0]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.node_theory import NoTheory
 from inferwatch.scenarios.row import Expected, Row
-from inferwatch.scenarios.theory import NoTheory
 from inferwatch.stack.errors import StackError
 
 LATE_FACTOR = 1.25

@@ -1,12 +1,15 @@
-"""The faults of the matrix, each with its mend: scenarios of the simulated engine, and the stack's own troubles."""
+"""The faults of the matrix, each with its mend: scenarios of the simulated engine, recorded things, the stack's own troubles."""
 
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from inferwatch.scenarios.node_stage import SLOW_STORE_MATCHER, agent_name
 from inferwatch.scenarios.row import Row
+from inferwatch.scenarios.shown import Shown
 from inferwatch.scenarios.stage import Stage
 from inferwatch.stack import config
+from inferwatch.stack.errors import StackError
 
 BROKEN_RULES = """groups:
 - name: broken
@@ -15,6 +18,13 @@ BROKEN_RULES = """groups:
     expr: up * on () up
 """
 """Valid PromQL that fails at every evaluation: many-to-many matching."""
+SLOW_RULES = f"""groups:
+- name: slow
+  rules:
+  - record: slow
+    expr: archived{{{",".join(f'{key}="{value}"' for key, value in SLOW_STORE_MATCHER.items())}}}
+"""
+"""Asks a remote store that takes longer to answer than the interval between evaluations; it costs no CPU."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,40 @@ class Sim:
 
     def end(self, stage: Stage, row: Row) -> None:
         stage.switch(row.name, "healthy", {})
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """
+    The recorded things of the row show something else; beside it a scenario of its simulated engine, where named.
+
+    Attributes:
+        restarts: the node agent is started again with it, as after a reboot.
+    """
+
+    after: Shown
+    scenario: str = ""
+    params: Mapping[str, float] = field(default_factory=dict)
+    restarts: bool = False
+    mends_itself_seconds: float | None = None
+
+    def begin(self, stage: Stage, row: Row) -> None:
+        self._show(stage, row, self.after)
+        if self.scenario:
+            stage.switch(row.name, self.scenario, self.params)
+
+    def end(self, stage: Stage, row: Row) -> None:
+        self._show(stage, row, row.shows)
+        if self.scenario:
+            stage.switch(row.name, "healthy", {})
+
+    def _show(self, stage: Stage, row: Row, shown: Shown) -> None:
+        if stage.recordings is None:
+            raise StackError(f"{row.name}: the stage {stage.name} has nothing recorded; use the stage nodes")
+        stage.recordings.show(row.name, shown)
+        if self.restarts:
+            stage.signal(agent_name(row.shows.node), signal.SIGTERM)
+            stage.revive(agent_name(row.shows.node))
 
 
 @dataclass(frozen=True)
@@ -99,6 +143,21 @@ class BrokenRule:
 
     def end(self, stage: Stage, row: Row) -> None:
         (stage.rules_dir / "broken.yaml").unlink(missing_ok=True)
+        stage.reload("prometheus")
+
+
+@dataclass(frozen=True)
+class SlowRule:
+    """A rule is deployed that takes longer than its interval."""
+
+    mends_itself_seconds: float | None = None
+
+    def begin(self, stage: Stage, row: Row) -> None:
+        config.write_text(stage.rules_dir / "slow.yaml", SLOW_RULES)
+        stage.reload("prometheus")
+
+    def end(self, stage: Stage, row: Row) -> None:
+        (stage.rules_dir / "slow.yaml").unlink(missing_ok=True)
         stage.reload("prometheus")
 
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from inferwatch.scenarios.course import Course, Phase
+from inferwatch.scenarios.node_rows import RECORDED
 from inferwatch.scenarios.row import Row, StageName
 from inferwatch.scenarios.rows import NOT_IN_THE_MATRIX
 from inferwatch.scenarios.stage import Stage
@@ -89,7 +90,8 @@ def _course(stage: Stage, row: Row) -> Course:
 def _may_begin(course: Course, stage: Stage, others: Sequence[Course], now: float) -> bool:
     """The stage is warm, and what must come first has been mended."""
     first = [other for other in others if other.row.name in course.row.after]
-    return now >= stage.ready_at and all(other.is_mended for other in first)
+    ready_at = max(stage.ready_at, stage.began_at + course.row.lead_seconds)
+    return now >= ready_at and all(other.is_mended for other in first)
 
 
 def told(one: Verdict) -> str:
@@ -128,7 +130,8 @@ def result(found: tuple[list[Verdict], dict[str, list[str]]], seconds: float) ->
             "worst": _rounded(max(shares, default=None)),
         },
         "unexplained_pages": {name: said for name, said in nobodys.items() if said},
-        "only_promtool": NOT_IN_THE_MATRIX,
+        "not_in_the_matrix": NOT_IN_THE_MATRIX,
+        "recorded": RECORDED if any(one.stage == "nodes" for one in verdicts) else "",
         "load_average": {"worst": max((one.load_average[1] for one in verdicts), default=None)},
         "seconds": round(seconds, 1),
         "passed": all(one.passed for one in verdicts) and not any(nobodys.values()),

@@ -8,7 +8,7 @@ from rich.table import Table
 
 
 def show(result: Mapping[str, Any], console: Console) -> None:
-    """Print the rows, what was missed, what only promtool shows, and the figures."""
+    """Print the rows, what was missed, what no row shows, and the figures."""
     console.print(_table(result["rows"]))
     for row in result["rows"]:
         for failure in row["failures"]:
@@ -16,9 +16,11 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     for stage, said in result["unexplained_pages"].items():
         for sentence in said:
             console.print(f"not as expected: {stage}: {sentence}", markup=False, soft_wrap=True)
-    console.print("\nShown by promtool tests only (tests/alerts), because a row:")
-    for reason in sorted(set(result["only_promtool"].values())):
-        names = [alert for alert, why in result["only_promtool"].items() if why == reason]
+    if result["recorded"]:
+        console.print(f"\nnodes: {result['recorded']}", markup=False, soft_wrap=True)
+    console.print("\nIn no row (promtool tests in tests/alerts show them all):")
+    for reason in sorted(set(result["not_in_the_matrix"].values())):
+        names = [alert for alert, why in result["not_in_the_matrix"].items() if why == reason]
         console.print(f"  {reason}: {', '.join(names)}", markup=False, soft_wrap=True)
     delay, share = result["delay_seconds"], result["delay_over_theory"]
     console.print(

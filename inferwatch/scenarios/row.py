@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.shown import Shown, uuid
 
 if TYPE_CHECKING:
     from inferwatch.scenarios.stage import Stage
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 RECOVERY_SECONDS = 480.0
 """Longest short burn window and signal window (5 m), and three minutes for evaluation and a group's interval."""
 
-StageName = Literal["fleet", "watchers", "sentinel"]
+StageName = Literal["fleet", "watchers", "sentinel", "nodes"]
 
 
 class Fault(Protocol):
@@ -80,7 +81,9 @@ class Row:
         may_fire: alerts that are neither demanded nor a failure; why stands beside each row.
         silent: alerts that must not come, beside every page that is not listed.
         quiet: nothing at all may come, not even a warning.
-        engines: simulated engines of the service, each with requests_per_second.
+        engines: engines of the service, each with requests_per_second; simulated, or recorded where it shows a page.
+        shows: the recorded things of the row before its fault.
+        lead_seconds: for how long the stage must have been healthy at least, beyond its warm-up.
         gpus: GPUs of the first model in the throughput floor; 0: unknown.
         slos: ids of the SLOs that the service has; all when empty.
         after: rows of the same stage whose fault must have ended before this one begins.
@@ -95,6 +98,8 @@ class Row:
     quiet: bool = False
     stage: StageName = "fleet"
     engines: int = 1
+    shows: Shown = field(default_factory=Shown)
+    lead_seconds: float = 0.0
     requests_per_second: float = 4.0
     history: History = History()
     gpus: int = 0
@@ -117,5 +122,8 @@ class Row:
         """Whether a notice of the row's stage belongs to this row."""
         if self.stage == "fleet":
             return notice.labels.get("service") == self.name
-        named = (*self.may_fire, *self.silent)
-        return notice.alert in named or any(one.matches(notice) for one in self.fires)
+        if self.stage == "nodes":
+            named = {self.name, uuid(self.name)} & set(notice.labels.values())
+            return bool(named) or any(one.matches(notice) for one in self.fires)
+        listed = (*self.may_fire, *self.silent)
+        return notice.alert in listed or any(one.matches(notice) for one in self.fires)

@@ -12,6 +12,7 @@ import yaml
 
 from inferwatch.loop import notices
 from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.recordings import Recordings
 from inferwatch.scenarios.row import Row, StageName
 from inferwatch.stack import config, processes, state
 from inferwatch.stack.errors import StackError
@@ -25,7 +26,7 @@ ANSWER_TIMEOUT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Engine:
-    """A simulated engine: where it serves, and where its scenarios are switched."""
+    """An engine: where it serves, and where its scenarios are switched if it is a simulated one."""
 
     url: str
     control_url: str
@@ -40,6 +41,7 @@ class Stage:
         spec: with one service for each row.
         services: name -> how to start it.
         engines: name of a row -> its engines.
+        recordings: what the recorded things show, in the stage that has some.
         began_at: Unix seconds when Prometheus began to read live series, after the written history.
         ready_at: Unix seconds from which faults may begin.
     """
@@ -50,6 +52,7 @@ class Stage:
     rows: Sequence[Row]
     services: dict[str, Service]
     engines: Mapping[str, tuple[Engine, ...]]
+    recordings: Recordings | None = None
     began_at: float = 0.0
     ready_at: float = 0.0
     unwatched: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Rows -> running stages: the fleet of services, the watchers that are troubled, the lone sentinel."""
+"""Rows -> running stages: the fleet of services, the troubled watchers, the lone sentinel, recorded nodes."""
 
 import shutil
 import time
@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inferwatch.scenarios import derive
+from inferwatch.scenarios import derive, node_stage
 from inferwatch.scenarios.faults import Nothing
+from inferwatch.scenarios.recordings import Recordings
 from inferwatch.scenarios.row import Row, StageName
 from inferwatch.scenarios.stage import Engine, Stage
 from inferwatch.stack import backfill, binaries, config, files, launcher, services
@@ -41,8 +42,9 @@ STARTED: Mapping[StageName, tuple[str, ...]] = {
         "prometheus",
     ),
     "sentinel": ("receiver", "alertmanager", "prometheus"),
+    "nodes": ("receiver", "exporter-engine", "alertmanager", "prometheus"),
 }
-"""Services of a stack that each stage has; engines, and what only the watchers have, come on top."""
+"""Services of a stack that each stage has; engines, and what only watchers or nodes have, come on top."""
 
 _OF_ITSELF = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
 _OF_ENGINES = (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_CANARY, labels.JOB_ENGINE_EXPORTER)
@@ -50,6 +52,7 @@ SCRAPED: Mapping[StageName, tuple[str, ...]] = {
     "fleet": _OF_ENGINES,
     "watchers": (*_OF_ENGINES, labels.JOB_NODE),
     "sentinel": _OF_ITSELF,
+    "nodes": (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_NODE),
 }
 
 
@@ -73,13 +76,14 @@ def raised(
     """
     own = settings_of(settings, name)
     launcher.down(own, reporter)
-    for folder in (own.data_dir, own.config_dir, own.run_dir / "rules"):
+    for folder in (own.data_dir, own.config_dir, own.run_dir / "rules", own.run_dir / "recorded"):
         shutil.rmtree(folder, ignore_errors=True)
     own.notifications_file.unlink(missing_ok=True)
     stage = _planned(name, rows, own, reporter)
     wanted, selection = list(stage.services.values()), _selection(stage)
     launcher.reconcile(own, selection, [service for service in wanted if not service.last], reporter)
-    if stage.engines:
+    # Nothing of a node is judged by more than minutes, and its services are none of its points.
+    if stage.engines and name != "nodes":
         with reporter.task(f"{name}: writing the history"):
             promtool = binaries.resolve("promtool", own, reporter).path
             past = derive.histories(_served(name, rows))
@@ -92,7 +96,8 @@ def raised(
 
 def _served(name: StageName, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows that have a service and engines in this stage."""
-    return {"fleet": rows, "watchers": (WATCHED,), "sentinel": ()}[name]
+    served = tuple(row for row in rows if row.engines)
+    return {"fleet": rows, "watchers": (WATCHED,), "sentinel": (), "nodes": served}[name]
 
 
 def _selection(stage: Stage) -> Selection:
@@ -107,9 +112,16 @@ def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Repo
     stage = Stage(
         name, own, derive.derived(spec, served) if served else spec, rows, {}, _engines(served, own)
     )
+    if name == "nodes":
+        urls = {row: tuple(engine.url for engine in engines) for row, engines in stage.engines.items()}
+        folder = own.run_dir / "recorded"
+        stage.recordings = Recordings(folder, own.base_port + PORTS_A_STAGE - 1, rows, urls)
+        stage.recordings.prepare()
     _write_files(stage)
     stack = {s.name: s for s in services.stack_services(spec, own, _selection(stage), paths, None)}
-    wanted = [*_sims(served, stage), *(stack[key] for key in STARTED[name])]
+    sims = _sims([row for row in served if row.shows.page is None], stage)
+    recorded = node_stage.node_services(stage.recordings, own) if stage.recordings else []
+    wanted = [*sims, *recorded, *(stack[key] for key in STARTED[name])]
     if name == "watchers":
         wanted = [
             _clustered(service, own) if service.name == "alertmanager" else service for service in wanted
@@ -205,6 +217,8 @@ def _write_files(stage: Stage) -> None:
     prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
     scraped = SCRAPED[stage.name]
     prometheus["scrape_configs"] = [job for job in prometheus["scrape_configs"] if job["job_name"] in scraped]
+    if stage.recordings is not None:
+        node_stage.widen(prometheus, stage.recordings)
     if stage.name == "watchers":
         _widen(prometheus, own)
         config.write_text(own.alertmanager_config, _two_ways(stage.spec, own))

@@ -2,7 +2,7 @@
 
 Detection (burn × budget ÷ error ratio × window, or what the alert's own condition needs), one scrape,
 one evaluation, `for`, grouping. `alerts.theory` gives the bound for a total fault on a full history;
-here histories may be quieter than the present, or partly spent, and signals are bounded too.
+here histories may be quieter than the present, or partly spent, and signals are bounded too, and in `node_theory` what GPUs, hosts and recorded pages bring.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from alerts.scope import Scope
 from alerts.signals import SIGNALS
 from alerts.theory import delivery_seconds, detect_seconds, group_interval_seconds
 from alerts.windows import period_seconds, quick_lengths, step_seconds
+from inferwatch.scenarios.node_theory import BOUNDS, NoTheory
 from inferwatch.scenarios.row import Expected, Row
 from slo.burn import error_ratio_threshold
 from slo.names import alerts, labels
@@ -29,10 +30,6 @@ RESENDS_TO_LIVE = 4
 """An alert that Prometheus does not repeat for so many resends has ended (its own rule)."""
 GOSSIP_SECONDS = 30.0
 """Within which Alertmanagers notice a dead peer (memberlist's probes and suspicion)."""
-
-
-class NoTheory(ValueError):
-    """Nothing bounds the delay: the row states numbers with which the alert can never fire."""
 
 
 def crossing_seconds(
@@ -86,7 +83,7 @@ class Theory:
 
     def _groups(self, row: Row) -> tuple[Group, ...]:
         own: tuple[Group, ...] = ()
-        if row.stage == "fleet":
+        if row.stage == "fleet" or (row.stage == "nodes" and row.engines):
             own = service_groups(Scope(self._spec, self._spec.service(row.name)))
         return (*own, *stack_groups(self._spec), *node_groups(self._spec))
 
@@ -99,6 +96,8 @@ class Theory:
             return self._signal(rule.signal_id, expected)
         if counted := _BY_NAME.get(alert.name):
             return counted(self._spec)
+        if bound := BOUNDS.get(alert.name):
+            return bound(self._spec, row, expected)
         known = detect_seconds(self._spec, alert, expected.level)
         if known is None:
             raise NoTheory(f"{alert.name}: nothing says how soon it may come")

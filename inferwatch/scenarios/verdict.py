@@ -7,6 +7,7 @@ from statistics import fmean
 from inferwatch.loop.notices import Notice
 from inferwatch.scenarios.course import LATE_FACTOR, Course
 from inferwatch.scenarios.row import Expected
+from inferwatch.scenarios.shown import Shown, changed
 from slo.names import alerts
 
 STARVED_LOAD_PER_CPU = 3.0
@@ -103,14 +104,19 @@ def verdict(course: Course, notices: Sequence[Notice], now: float, cpus: int) ->
 
 def _described(course: Course) -> str:
     fault = course.row.fault
-    fields = {k: v for k, v in vars(fault).items() if k != "mends_itself_seconds" and v not in (None, {}, "")}
-    shown = " ".join(
-        " ".join(f"{name}={number:g}" for name, number in value.items())
-        if isinstance(value, Mapping)
-        else str(value)
-        for value in fields.values()
-    )
+    fields = {
+        k: v for k, v in vars(fault).items() if k != "mends_itself_seconds" and v not in (None, {}, "", False)
+    }
+    shown = " ".join(_told(value, course) for value in fields.values())
     return f"{type(fault).__name__} {shown}".strip()
+
+
+def _told(value: object, course: Course) -> str:
+    if isinstance(value, Shown):
+        return " ".join(f"{name}={new}" for name, new in changed(course.row.shows, value).items())
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={number:g}" for name, number in value.items())
+    return str(value)
 
 
 def _delivery(course: Course, expected: Expected, theory: float, notices: Sequence[Notice]) -> Delivery:

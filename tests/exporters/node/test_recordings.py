@@ -137,3 +137,22 @@ def test_the_benchmark_on_the_h200_held_its_promises() -> None:
     assert slo.spec.load().node.sampling.sampler_seconds == pytest.approx(
         1 / measured["sampler_ticks_per_second"], rel=0.01
     )
+
+
+def test_a_recording_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+    """Within half a second of the agent's clock; what cannot be read changes nothing."""
+    path, now = tmp_path / "nvml.json", [0.0]
+    path.write_text('{"devices": [{}]}')
+    recording = RecordedNvml.load(path, lambda: now[0])
+    assert recording.call("nvmlDeviceGetCount") == 1
+
+    (tmp_path / "new").write_text('{"devices": [{}, {}]}')
+    (tmp_path / "new").replace(path)
+    assert recording.call("nvmlDeviceGetCount") == 1
+    now[0] = 0.5
+    assert recording.call("nvmlDeviceGetCount") == 2
+
+    (tmp_path / "new").write_text("{")
+    (tmp_path / "new").replace(path)
+    now[0] = 1.0
+    assert recording.call("nvmlDeviceGetCount") == 2
