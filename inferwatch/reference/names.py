@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PUBLISHED = re.compile(
-    r"(?:llm|inferwatch)_[a-z0-9_]+|[a-z]+(?:_[a-z0-9]+)*:[a-z0-9_]+:[a-z0-9_]+|sloth_slo_info"
+    r"(?:llm|inferwatch)_[a-z0-9_]+|rag_[a-z0-9]+_[a-z0-9_]+|traces_span_metrics_[a-z0-9_]+|[a-z]+(?:_[a-z0-9]+)*:[a-z0-9_]+:[a-z0-9_]+|sloth_slo_info"
 )
 
 
@@ -31,11 +31,17 @@ def read(file: Path) -> list[Name]:
     body, found = ast.parse(text).body, []
     for at, node in enumerate(body):
         value = _value(node)
-        if value is None or not PUBLISHED.fullmatch(value):
+        if value is None or not PUBLISHED.fullmatch(value) or _target(node).startswith("LABEL_"):
             continue
         under = body[at + 1] if at + 1 < len(body) else None
         found.append(Name(value, comments.get(node.lineno, "") or _text(under)))
     return found
+
+
+def _target(node: ast.stmt) -> str:
+    """What the constant is called."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _value(node: ast.stmt) -> str | None:

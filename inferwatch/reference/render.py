@@ -5,7 +5,7 @@ from pathlib import Path
 
 from inferwatch.reference.names import Name, read
 from inferwatch.stack import config
-from slo.names import canary, drift, engine
+from slo.names import canary, drift, engine, rag
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = "docs/metrics.md"
@@ -20,6 +20,12 @@ PAGES = (
     ("Node: GPU, processes, host", "node", "`exporters/node`"),
     ("Embedding drift", "drift", "`exporters/drift`"),
     ("Analysis of recorded windows", "analysis", "`exporters/analysis`"),
+    (
+        "RAG services and spans",
+        "rag",
+        "a RAG service's /metrics (`rag_*`) and the collector, from spans (`traces_*`, `llm_span_*`)",
+    ),
+    ("The way of traces", "traces", "the collector, from spans and logs, and the watcher of firing models"),
     ("Load runs", "load", "`inferwatch load`, while it runs"),
     ("Records of services", "records", "recording rules, from `slo.yaml`; all carry `service`"),
     (
@@ -27,6 +33,7 @@ PAGES = (
         "node_records",
         "recording rules over the node agent's series, or another GPU exporter's",
     ),
+    ("Records of RAG services", "rag_records", "recording rules over span metrics and the service's own"),
 )
 HISTOGRAMS = frozenset(
     {
@@ -37,6 +44,15 @@ HISTOGRAMS = frozenset(
         drift.RETRIEVAL_MEAN_SCORE,
         drift.RETRIEVAL_QUERY_LENGTH,
         drift.TAP_DURATION,
+        rag.REQUEST_DURATION,
+        rag.POOL_WAIT,
+        rag.CONTEXT_TOKENS,
+        rag.CONTEXT_KEPT_TOKENS,
+        rag.RETRIEVAL_SECONDS,
+        rag.GENERATION_CLIENT_SECONDS,
+        rag.GENERATION_FIRST_TOKEN,
+        rag.SPAN_DURATION,
+        rag.ENGINE_STAGE,
     }
 )
 """Of exporters that have no list of families."""

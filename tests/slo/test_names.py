@@ -12,7 +12,7 @@ import slo.names
 ROOT = Path(__file__).resolve().parents[2]
 # `sim` speaks vLLM's names and imports nothing of ours.
 PACKAGES = ["slo", "exporters", "alerts", "dashboards", "loadtests", "diagnosis", "rag", "inferwatch"]
-OURS = re.compile(r"\b(llm_[a-z0-9]+_[a-z0-9_]+|slo:[a-z_]+:[a-z0-9_]+)\b")
+OURS = re.compile(r"\b((?:llm|rag|traces_span)_[a-z0-9]+_[a-z0-9_]+|slo:[a-z_]+:[a-z0-9_]+)\b")
 
 
 def _docstrings(tree: ast.Module) -> set[int]:
