@@ -95,3 +95,16 @@ def test_a_row_a_series_keeps_values_as_they_are(panel: Any) -> None:
     half = theme.scale("Viridis", 0.08 + 0.92 * 0.5)
     assert upper == (half, "", half)
     assert lower == (theme.scale("Viridis", 0.08), theme.scale("Viridis", 1.0), "")
+
+
+def test_diverging_colours_are_turned_as_grafana_turns_them(panel: Any) -> None:
+    """In Grafana's heatmaps RdYlGn is green for little and red for much, and reversed the other way round."""
+    series = (Series({"gpu": "0"}, ((0.0, 1.0),)),)
+    one = panel("heatmap", ["x"])
+    one["options"]["color"] |= {"max": 1, "exponent": 1, "scheme": "RdYlGn"}
+    answer = Answer("A", "{{gpu}}", "time_series", series)
+    much = [s for s in drawn(one, answer).shapes if isinstance(s, Cells)][0].rows[0][0]
+    one["options"]["color"]["reverse"] = True
+    found = [s for s in drawn(one, answer).shapes if isinstance(s, Cells)][0].rows[0][0]
+
+    assert (much, found) == ("#d73027", "#1a9850")
