@@ -59,6 +59,7 @@ class _Kept:
     mig_on: bool = False
     slow: list[Sample] = field(default_factory=list)
     slow_at: float = float("-inf")
+    pcie: list[Sample] = field(default_factory=list)
     processes: list[GpuProcess] | None = None
     processes_at: float = float("-inf")
 
@@ -128,8 +129,7 @@ class GpuSide:
             found = [s for source in SLOW for s in source(gpu)]
             found += kept.instances.collect(gpu)
             found += memory.collect(gpu, kept.windows.memory, kept.mig_on, host_memory)
-            if kept.gpm.state != "supported":
-                found += pcie.throughput(gpu)
+            kept.pcie = list(pcie.throughput(gpu)) if kept.gpm.state != "supported" else []
             numa = procfs.numa_of_pci(self._sys_root, gpu.pci_bus_id)
             if numa is not None:
                 found.append(gpu.sample(names.GPU_NUMA_NODE, numa))
@@ -225,6 +225,9 @@ class GpuSide:
             yield from processes.samples(gpu, kept.processes, owner)
         if now - kept.slow_at <= _STALE_AFTER * every.slow_seconds:
             yield from kept.slow
+            # Asked for before GPM's first reading, which tells the same by the same names.
+            if kept.gpm.state != "supported":
+                yield from kept.pcie
 
     def _fault_samples(self) -> Iterator[Sample]:
         with self.faults.lock:

@@ -17,6 +17,9 @@ ROWS = {
     "one-of-two-removed",
     "canary-lost",
     "rule-broken",
+    "gpu-lost",
+    "gpu-xid-hardware",
+    "gpu-remap-pending",
 }
 
 
@@ -49,6 +52,22 @@ def test_ten_healthy_minutes_notify_nobody(result: dict[str, Any]) -> None:
     assert healthy["seconds"] >= 600
     assert healthy["deliveries"] == []
     assert healthy["seen"] == []
+
+
+def test_recorded_gpus_are_told_as_recorded_and_bring_their_alerts(result: dict[str, Any]) -> None:
+    """The real agent on a recorded card that is lost, throws an XID, waits for a remapped row; said plainly."""
+    assert "recorded, not real" in result["recorded"]
+    for name, alert in (
+        ("gpu-lost", "GpuLost"),
+        ("gpu-xid-hardware", "GpuXidHardware"),
+        ("gpu-remap-pending", "GpuRowRemapPending"),
+    ):
+        (delivery,) = row(result, name)["deliveries"]
+        assert delivery["alert"] == alert
+        assert 0 < delivery["delay_seconds"] <= 1.25 * delivery["theory_seconds"] + 0.1
+    # An XID stays in its window of ten minutes.
+    assert row(result, "gpu-lost")["deliveries"][0]["recovery_seconds"] is not None
+    assert row(result, "gpu-remap-pending")["deliveries"][0]["recovery_seconds"] is not None
 
 
 @pytest.mark.parametrize(
