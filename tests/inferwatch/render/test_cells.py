@@ -103,8 +103,8 @@ def test_diverging_colours_are_turned_as_grafana_turns_them(panel: Any) -> None:
     one = panel("heatmap", ["x"])
     one["options"]["color"] |= {"max": 1, "exponent": 1, "scheme": "RdYlGn"}
     answer = Answer("A", "{{gpu}}", "time_series", series)
-    much = [s for s in drawn(one, answer).shapes if isinstance(s, Cells)][0].rows[0][0]
+    much = next(s for s in drawn(one, answer).shapes if isinstance(s, Cells)).rows[0][0]
     one["options"]["color"]["reverse"] = True
-    found = [s for s in drawn(one, answer).shapes if isinstance(s, Cells)][0].rows[0][0]
+    found = next(s for s in drawn(one, answer).shapes if isinstance(s, Cells)).rows[0][0]
 
     assert (much, found) == ("#d73027", "#1a9850")
