@@ -61,7 +61,9 @@ def _off_scale(scope: Scope) -> Alert:
     latency = scope.spec.latency
     return Alert(
         alerts.LATENCY_OFF_SCALE,
-        f"{scope.recorded(records.LATENCY_OFF_SCALE)} > {latency.off_scale_ratio:g}",
+        # What was counted before a saw-tooth was known for one stays in the window as long as the doubt.
+        f"{scope.recorded(records.LATENCY_OFF_SCALE)} > {latency.off_scale_ratio:g}\n"
+        f"unless on (model) {scope.recorded(records.INSTANCE_INCONSISTENT)}",
         "warning",
         f"{WHO}: {{{{ $labels.sli }}}} is off the scale of its histogram",
         "{{ $value | humanizePercentage }} of observations are over the highest bucket bound, so that the P99 "

@@ -132,12 +132,13 @@ def _instance_failures(scope: Scope) -> str:
     """)
 
 
-def _trusted(scope: Scope, vector: str) -> str:
+def trusted(scope: Scope, vector: str) -> str:
+    """Return the vector without instances whose counters fall again and again: their rates are no traffic."""
     return f"{vector} unless on (instance) {scope.recorded(records.INSTANCE_INCONSISTENT)}"
 
 
 def _by_model(scope: Scope, record: str) -> str:
-    return f"sum by (model) ({_trusted(scope, scope.recorded(record))})"
+    return f"sum by (model) ({trusted(scope, scope.recorded(record))})"
 
 
 def _canary(scope: Scope, series: str) -> str:
@@ -201,7 +202,7 @@ def _canary_successes(scope: Scope) -> str:
 def _without_canary(scope: Scope, rates: str, canaries: str) -> str:
     return promql(f"""
         sum by (model) (
-          sum by (model) ({_trusted(scope, rates)})
+          sum by (model) ({trusted(scope, rates)})
           or label_replace(-{canaries}, "part", "canary", "", "")
         )
     """)

@@ -6,7 +6,7 @@ The model is remembered while an instance does not answer, because its series ar
 from alerts.promql import promql, window
 from alerts.rule import Record
 from alerts.scope import Scope
-from slo.names import engine, labels, records
+from slo.names import canary, engine, labels, records
 
 UNREADABLE_REASONS = (engine.REASON_TOO_LARGE, engine.REASON_MALFORMED, engine.REASON_NO_ENGINE_METRICS)
 """The engine answers, but what it says cannot be used: not down, but not known to be well either."""
@@ -52,17 +52,25 @@ def _model(scope: Scope) -> str:
 
 
 def _down(scope: Scope) -> str:
-    """A busy server may miss a probe: timeouts count once they fill the base window, a refusal at once."""
+    """A busy server may miss a probe: timeouts count once they fill the base window, a refusal at once.
+
+    While the canary's requests are answered the engine serves, however late its metrics are.
+    """
     known, probes = scope.recorded(records.INSTANCE_MODEL), scope.raw(engine.PROBE_SUCCESS)
     unreadable = scope.raw(engine.PROBE_FAILURE, f'reason=~"{"|".join(UNREADABLE_REASONS)}"')
     late = scope.raw(engine.PROBE_FAILURE, f'reason=~"{"|".join(LATE_REASONS)}"')
+    recent = f"time() - {scope.raw(canary.LAST_SUCCESS)} < {scope.spec.canary.failing_after}"
+    serves = f"max by (instance) ({scope.raw(canary.SUCCESS)} == 1 and on (instance) {recent})"
     return promql(f"""
         (
           {known} * on (instance) group_left () (max by (instance) ({probes}) == bool 0)
           unless on (instance) (max by (instance) ({unreadable}) == 1)
           unless on (instance) (
             (max by (instance) ({late}) == 1)
-            and on (instance) (max by (instance) (max_over_time({probes}{scope.base})) == 1)
+            and on (instance) (
+              max by (instance) (max_over_time({probes}{scope.base})) == 1
+              or {serves}
+            )
           )
         )
         or on (instance) {known} * 0

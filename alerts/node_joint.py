@@ -9,6 +9,7 @@ from alerts.rule import Alert, Record
 from alerts.texts import percent, span
 from slo.names import alerts, dashboards, engine
 from slo.names import node_records as records
+from slo.names.records import INSTANCE_INCONSISTENT
 from slo.spec import Spec
 
 _SLIS = {
@@ -30,6 +31,7 @@ def joint_records(spec: Spec) -> tuple[Record, ...]:
             f"""
             histogram_quantile({quantile:g}, sum by ({_BY}, le) (rate({family}_bucket{span_})))
             and on ({_BY}) sum by ({_BY}) (rate({family}_count{span_})) > 0
+            unless on (instance) {INSTANCE_INCONSISTENT}
             """,
             {"sli": sli},
         )

@@ -25,10 +25,15 @@ def dcgm(expression: str) -> str:
 
 
 def smi(expression: str) -> str:
-    """An expression over nvidia_gpu_exporter's series; it writes UUIDs without "GPU-"."""
+    """An expression over nvidia_gpu_exporter's series; it writes UUIDs without "GPU-".
+
+    Around an upgrade two identity series of a GPU may stand side by side: the newest one is taken.
+    """
     return promql(f"""
         label_replace(label_replace(label_replace(
-        ({expression}) * on (instance, uuid) group_left (name, index, pci_bus_id) nvidia_smi_gpu_info,
+        ({expression}) * on (instance, uuid) group_left (name, index, pci_bus_id)
+        group by (instance, uuid, name, index, pci_bus_id)
+        (topk by (instance, uuid) (1, timestamp(nvidia_smi_gpu_info))),
         "gpu_model", "$1", "name", "(.+)"), "gpu", "$1", "index", "(.+)"),
         "uuid", "GPU-$1", "uuid", "([0-9a-f]{{8}}-.+)")
     """)

@@ -5,7 +5,7 @@ without a gap, and five minutes are summed from them: a tenth of the samples tha
 Only bounds that every engine of the model has are used; mixed layouts would give wrong numbers.
 """
 
-from alerts.events import HISTOGRAMS
+from alerts.events import HISTOGRAMS, trusted
 from alerts.promql import promql, window
 from alerts.rule import Record
 from alerts.scope import Scope
@@ -19,13 +19,11 @@ def bucket_records(scope: Scope) -> tuple[Record, ...]:
     rules: list[Record] = []
     for sli, family in HISTOGRAMS.items():
         named = scope.labels | {"sli": sli}
+        buckets = trusted(scope, f"rate({scope.raw(family + '_bucket')}{span})")
+        sums = trusted(scope, f"rate({scope.raw(family + '_sum')}{span})")
         rules += [
-            Record(
-                records.LATENCY_BUCKET,
-                f"sum by (model, le) (rate({scope.raw(family + '_bucket')}{span}))",
-                named,
-            ),
-            Record(records.LATENCY_SUM, f"sum by (model) (rate({scope.raw(family + '_sum')}{span}))", named),
+            Record(records.LATENCY_BUCKET, f"sum by (model, le) ({buckets})", named),
+            Record(records.LATENCY_SUM, f"sum by (model) ({sums})", named),
         ]
     return tuple(rules)
 

@@ -6,6 +6,7 @@ A new signal is one entry in `SIGNALS`; its threshold, window and floor stand in
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from alerts.events import trusted
 from alerts.promql import promql, window
 from alerts.rule import Alert, Record
 from alerts.scope import Scope
@@ -36,7 +37,8 @@ def _waiting(scope: Scope, signal: Signal) -> str:
 
 
 def _rate(scope: Scope, metric: str, signal: Signal) -> str:
-    return f"sum by (model) (rate({scope.raw(metric)}{window(signal.window)}))"
+    rates = f"rate({scope.raw(metric)}{window(signal.window)})"
+    return f"sum by (model) ({trusted(scope, rates)})"
 
 
 def _queried(scope: Scope, signal: Signal) -> str:
@@ -54,7 +56,7 @@ def _kv_usage(scope: Scope, signal: Signal) -> str:
 
 def _preemptions(scope: Scope, signal: Signal) -> str:
     rate = f"rate({scope.raw(engine.PREEMPTIONS_TOTAL)}{window(signal.window)})"
-    return f"max by (model) (sum by (instance, model) ({rate}))"
+    return f"max by (model) (sum by (instance, model) ({trusted(scope, rate)}))"
 
 
 def _rejections(scope: Scope, signal: Signal) -> str:
@@ -76,7 +78,10 @@ def _vanished(scope: Scope, signal: Signal) -> str:
     Nothing ran before an engine was there: one younger than the window is judged too.
     """
     running = scope.raw(engine.REQUESTS_RUNNING)
-    now, before = f"sum by (model) ({running})", f"sum by (model) ({running} offset {signal.window}s)"
+    now, before = (
+        f"sum by (model) ({trusted(scope, gauge)})"
+        for gauge in (running, f"{running} offset {signal.window}s")
+    )
     return promql(f"""
         clamp_min((
           {_began(scope, signal)}
@@ -145,7 +150,9 @@ def signal_records(scope: Scope) -> tuple[Record, ...]:
             for rule in SIGNALS
         ),
         *(
-            Record(name, f"sum by (model) (rate({scope.raw(metric)}{tokens}))", scope.labels)
+            Record(
+                name, f"sum by (model) ({trusted(scope, f'rate({scope.raw(metric)}{tokens})')})", scope.labels
+            )
             for name, metric in (
                 (records.GENERATION_TOKENS, engine.GENERATION_TOKENS_TOTAL),
                 (records.PROMPT_TOKENS, engine.PROMPT_TOKENS_TOTAL),
