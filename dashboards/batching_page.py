@@ -11,8 +11,9 @@ from dashboards.common import (
     recorded,
     variables,
 )
+from dashboards.grids import heatmap, matrix
 from dashboards.layout import Band, lay_out
-from dashboards.panels import heatmap, matrix, stat, timeseries
+from dashboards.panels import stat, timeseries
 from dashboards.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Json, ModernPanel, dashboard, query
 from slo.duration import format_seconds
 from slo.names import analysis, engine, records

@@ -1,8 +1,10 @@
 """The Drift × latency page: did what is asked change, and did it get slower?"""
 
 from dashboards.common import annotations, variables
+from dashboards.grids import heatmap, matrix
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, heatmap, matrix, scatter, stat, state_timeline, states, timeseries
+from dashboards.panels import scatter, stat, state_timeline, timeseries
+from dashboards.steps import bad_above, states
 from dashboards.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, dashboard, query
 from slo.duration import format_seconds
 from slo.names import drift

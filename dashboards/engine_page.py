@@ -11,8 +11,10 @@ from dashboards.common import (
     rate,
     variables,
 )
+from dashboards.grids import heatmap, table
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, heatmap, stat, state_timeline, states, table, timeseries
+from dashboards.panels import stat, state_timeline, timeseries
+from dashboards.steps import bad_above, states
 from dashboards.style import GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, ModernPanel, dashboard, query
 from slo.names import engine
 from slo.names.dashboards import ENGINE_UID

@@ -10,8 +10,10 @@ from dashboards.common import (
     recorded,
     variables,
 )
+from dashboards.grids import heatmap, matrix
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, bad_below, heatmap, matrix, stat, states, timeseries
+from dashboards.panels import stat, timeseries
+from dashboards.steps import bad_above, bad_below, states
 from dashboards.style import GREEN, GREY, RED, SKY, Json, dashboard, query
 from slo.duration import format_seconds
 from slo.names import analysis, engine, records

@@ -2,7 +2,8 @@
 
 from dashboards.common import SOURCE_RULES, annotations, recorded, variables
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, stat, timeseries
+from dashboards.panels import stat, timeseries
+from dashboards.steps import bad_above
 from dashboards.style import GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, ModernPanel, dashboard, query
 from slo.delivery import Gate
 from slo.names import load, records

@@ -2,7 +2,8 @@
 
 from dashboards.common import RATE, alert_annotation
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, stat, timeseries
+from dashboards.panels import stat, timeseries
+from dashboards.steps import bad_above
 from dashboards.style import ORANGE, PURPLE, RED, SKY, Json, dashboard, query, variable
 from slo.names import node
 from slo.names import node_records as records

@@ -1,8 +1,10 @@
 """The lower bands of the RAG page: generation, retrieval and versions, pools, caches and context."""
 
+from dashboards.grids import matrix, rows_heatmap, table
 from dashboards.layout import Band
-from dashboards.panels import bad_above, bar_gauge, matrix, rows_heatmap, states, table, timeseries
+from dashboards.panels import bar_gauge, timeseries
 from dashboards.rag_common import MODEL, SOURCE_RULES, SOURCE_SERVICE, of, rows
+from dashboards.steps import bad_above, states
 from dashboards.style import RED, ModernPanel, query
 from slo.duration import format_seconds
 from slo.names import analysis, rag
@@ -100,7 +102,7 @@ def retrieval(spec: Spec) -> Band:
                 "s",
                 steps=bad_above(promised),
                 width=10,
-                decimals=3,
+                decimals=1,
             ),
             _versions(spec),
         ],
@@ -137,7 +139,7 @@ def _versions(spec: Spec) -> ModernPanel:
         [*bounds, requests],
         width=14,
         unit="s",
-        decimals=3,
+        decimals=1,
         transformations=[
             {"id": "merge", "options": {}},
             {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": "stage"}]}},

@@ -1,8 +1,9 @@
 """The RAG and traces page: which stage do requests wait for, and where is a trace of one that did?"""
 
 from dashboards.common import alert_annotation
+from dashboards.grids import heatmap, rows_heatmap
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, heatmap, rows_heatmap, stat, timeseries
+from dashboards.panels import stat, timeseries
 from dashboards.rag_bands import generation, pools, retrieval
 from dashboards.rag_common import (
     MODEL,
@@ -17,6 +18,7 @@ from dashboards.rag_common import (
     rows,
     traces_link,
 )
+from dashboards.steps import bad_above
 from dashboards.style import GREEN, ORANGE, PURPLE, RED, Json, annotation, dashboard, query, variable
 from slo.names import rag
 from slo.names import rag_records as records

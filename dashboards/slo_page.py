@@ -1,8 +1,10 @@
 """The SLO overview: are we keeping our promise, and if not, since when and for whom?"""
 
 from dashboards.common import SOURCE_RULES, annotations, recorded, variables
+from dashboards.grids import heatmap, table
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, bad_below, heatmap, stat, state_timeline, states, table, timeseries
+from dashboards.panels import stat, state_timeline, timeseries
+from dashboards.steps import bad_above, bad_below, states
 from dashboards.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, ModernPanel, dashboard, query
 from slo import burn
 from slo.duration import format_seconds

@@ -4,7 +4,8 @@ from grafanalib.core import Template
 
 from dashboards.common import RATE, annotations
 from dashboards.layout import Band, lay_out
-from dashboards.panels import bad_above, stat, state_timeline, states, timeseries
+from dashboards.panels import stat, state_timeline, timeseries
+from dashboards.steps import bad_above, states
 from dashboards.style import GREEN, ORANGE, RED, SKY, Json, dashboard, query, variable
 from slo.names import alerts, analysis, canary, engine, labels
 from slo.names.dashboards import STACK_UID
