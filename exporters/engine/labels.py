@@ -98,8 +98,8 @@ class LabelCache:
             return FOREIGN
         if rule.required is not None and rule.required not in labels:
             raise LineError(f"label {rule.required.decode()} is missing")
-        if rule.bound is not None and math.isnan(parse_number(labels[rule.bound])):
-            raise LineError("a bucket bound that is not a number")
+        if rule.bound is not None:
+            labels = {**labels, rule.bound: _one_spelling(labels[rule.bound])}
         parts = []
         model = reader.model(labels)
         if model is not None:
@@ -114,3 +114,13 @@ class LabelCache:
             table.clear()  # in place: a translation under way holds these tables
         self.entries = 0
         self.bytes = 0
+
+
+def _one_spelling(bound: bytes) -> bytes:
+    """A bucket bound as Prometheus 3 stores it: 1 as 1.0 and infinity as +Inf; raises LineError."""
+    number = parse_number(bound)
+    if math.isnan(number):
+        raise LineError("a bucket bound that is not a number")
+    if number == math.inf:
+        return b"+Inf"
+    return bound + b".0" if bound.isdigit() else bound

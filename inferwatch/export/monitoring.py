@@ -102,6 +102,8 @@ def _pod_monitor(spec: Spec, cluster: Cluster, chosen: Pods) -> Object:
     wanted = {
         "selector": {"matchLabels": {chosen.key: chosen.value}},
         "namespaceSelector": {"matchNames": [chosen.namespace]},
+        # Prometheus 3 refuses a page without a content type it knows; a proxy in between may drop it.
+        "fallbackScrapeProtocol": "PrometheusText0.0.4",
         "podMetricsEndpoints": [
             {
                 "portNumber": chosen.port,

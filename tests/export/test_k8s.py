@@ -114,8 +114,12 @@ def test_direct_pods_are_the_job_that_direct_rules_map(cluster: Cluster) -> None
     """Pods scraped without the exporter are job vllm-direct with label service, without _created and LoRA series."""
     direct = replace(cluster, engines=(), direct=True)
     objects = exported(direct)
-    (endpoint,) = objects["PodMonitor", "inferwatch-engine-pods"]["spec"]["podMetricsEndpoints"]
+    monitor = objects["PodMonitor", "inferwatch-engine-pods"]["spec"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
 
+    assert (
+        monitor["fallbackScrapeProtocol"] == "PrometheusText0.0.4"
+    )  # case A24: a page without a content type
     assert {"targetLabel": "job", "replacement": "vllm-direct"} in endpoint["relabelings"]
     assert {"targetLabel": "service", "replacement": "llm"} in endpoint["relabelings"]
     assert {r["regex"] for r in endpoint["metricRelabelings"]} == {".*_created", "vllm:lora_requests_info"}

@@ -49,6 +49,20 @@ def test_a05_two_ranks_stay_two_series(case, translated):
     assert page.total(f"{ttft}_sum") / page.total(f"{ttft}_count") == pytest.approx(expected["ttft_mean_s"])
 
 
+@pytest.mark.parametrize(
+    ("exported", "usage"),
+    [({"gpu": 0.8}, 0.8), ({"gpu": 0.6, "kv": 0.6}, 0.6), ({"kv": 0.4}, 0.4), ({"gpu": 0, "kv": 0.6}, 0.6)],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a06_the_kv_gauge_has_one_value_under_either_name(translated, exported, usage, order):
+    """Case A06: replicas a, b and c of a roll-out, in either order of lines; the new name wins, process copies too."""
+    line = 'vllm:{}_cache_usage_perc{{engine="0",model_name="m",pid="{}"}} {}\n'
+    lines = [line.format(name, pid, value) for name, value in exported.items() for pid in (7, 8)]
+    page = translated("".join(lines[::order]).encode()).page
+    assert page.values("llm_kv_cache_usage_ratio") == [usage]
+    assert page.labels("llm_kv_cache_usage_ratio") == [{"model": "m", "dp_rank": "0"}]
+
+
 @pytest.mark.parametrize("version", ["v0.10", "v0.11", "v0.13"])
 def test_a07_gaps_and_per_request_means_are_kept_apart(case, translated, version):
     """400 gaps in each version, never 800; the per-request mean is absent where the version has none."""
@@ -164,6 +178,49 @@ def test_a23_one_bad_line_costs_that_line(case, translated):
     assert result.page.one("llm_requests_running", model="1") == 1
     assert result.page.one("llm_preemptions_total", model="3") == 3
     assert result.page.values("llm_requests_waiting") == []
+
+
+@pytest.mark.parametrize(("written", "bound"), [("1", "1.0"), ("1.0", "1.0"), ("0.5", "0.5"), ("10", "10.0")])
+@pytest.mark.parametrize("last", ["+Inf", "Inf", "inf"])
+def test_a25_a_bound_has_one_spelling(translated, written, bound, last):
+    """Case A25: le="1" comes out as Prometheus 3 would store it, so that engines written differently can be summed."""
+    lines = [
+        f'vllm:time_to_first_token_seconds_{part}{{engine="0",model_name="m"{le}}} {value}'
+        for part, le, value in (
+            ("bucket", f',le="{written}"', 90),
+            ("bucket", f',le="{last}"', 100),
+            ("sum", "", 70),
+            ("count", "", 100),
+        )
+    ]
+    page = translated("\n".join([*lines, ""]).encode()).page
+    assert [labels["le"] for labels in page.labels("llm_time_to_first_token_seconds_bucket")] == [
+        bound,
+        "+Inf",
+    ]
+    assert page.one("llm_time_to_first_token_seconds_bucket", le=bound) == 90
+
+
+def test_a67_two_pages_in_one_are_regrouped(translated):
+    """Case A67: HELP and TYPE twice, engines 0 and 1 apart; one TYPE comes out, with both."""
+    block = '# HELP {0} Running.\n# TYPE {0} gauge\n{0}{{engine="{1}",model_name="m"}} {2}\n'
+    body = "".join(block.format("vllm:num_requests_running", rank, 40 + rank) for rank in (0, 1))
+    text = translated(body.encode()).page.text
+    assert text.count("# TYPE llm_requests_running gauge\n") == 1
+    assert (
+        'llm_requests_running{model="m",dp_rank="0"} 40\nllm_requests_running{model="m",dp_rank="1"} 41\n'
+        in text
+    )
+
+
+@pytest.mark.parametrize("name", ["no_newline", "dup_sample"])
+def test_a67_a_page_cut_off_or_contradicting_itself_is_not_believed(case, name):
+    """Case A67: without its final newline "1" may be half of 10; one series with two values has none."""
+    start = b'vllm:num_requests_running{engine="0",model_name="m",x="0"} 5\n'
+    body = start + case("A67", f"{name}.txt").replace(
+        b"b{x=", b'vllm:num_requests_running{engine="0",x='
+    ).replace(b"\na 1", b'\nvllm:num_requests_running{engine="0",model_name="m",x="1"} 1')
+    assert reason_of(body) == "malformed"
 
 
 @pytest.mark.parametrize("name", ["both", "total_only", "by_reason_only"])
