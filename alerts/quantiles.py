@@ -12,31 +12,27 @@ from alerts.scope import Scope
 from slo.names import records
 
 
-def bucket_records(scope: Scope) -> tuple[Record, ...]:
-    """Return bucket and sum rates of every stage, aggregated over instances; for slow evaluation."""
-    intervals = scope.spec.intervals
+def bucket_records(scope: Scope, sli: str) -> tuple[Record, ...]:
+    """Return bucket and sum rates of one stage, aggregated over instances; for slow evaluation."""
+    intervals, family = scope.spec.intervals, HISTOGRAMS[sli]
     span = window(intervals.slow_evaluation_seconds + intervals.scrape_seconds)
-    rules: list[Record] = []
-    for sli, family in HISTOGRAMS.items():
-        named = scope.labels | {"sli": sli}
-        buckets = trusted(scope, f"rate({scope.raw(family + '_bucket')}{span})")
-        sums = trusted(scope, f"rate({scope.raw(family + '_sum')}{span})")
-        rules += [
-            Record(records.LATENCY_BUCKET, f"sum by (model, le) ({buckets})", named),
-            Record(records.LATENCY_SUM, f"sum by (model) ({sums})", named),
-        ]
-    return tuple(rules)
+    named = scope.labels | {"sli": sli}
+    buckets = trusted(scope, f"rate({scope.raw(family + '_bucket')}{span})")
+    sums = trusted(scope, f"rate({scope.raw(family + '_sum')}{span})")
+    return (
+        Record(records.LATENCY_BUCKET, f"sum by (model, le) ({buckets})", named),
+        Record(records.LATENCY_SUM, f"sum by (model) ({sums})", named),
+    )
 
 
-def bound_records(scope: Scope) -> tuple[Record, ...]:
-    """Return how many series have each bound; a bound that not all have is not used."""
-    return tuple(
+def bound_records(scope: Scope, sli: str) -> tuple[Record, ...]:
+    """Return how many series of one stage have each bound; a bound that not all have is not used."""
+    return (
         Record(
             records.LATENCY_BOUND_INSTANCES,
-            f"count by (model, le) ({scope.raw(family + '_bucket')})",
+            f"count by (model, le) ({scope.raw(HISTOGRAMS[sli] + '_bucket')})",
             scope.labels | {"sli": sli},
-        )
-        for sli, family in HISTOGRAMS.items()
+        ),
     )
 
 

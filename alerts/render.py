@@ -1,5 +1,7 @@
 """slo.yaml -> the files under alerts/rules and alerts/alertmanager, or the list of those that are stale."""
 
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from alerts.alertmanager.config import render as alertmanager_config
@@ -9,7 +11,7 @@ from alerts.listing import alert_list
 from alerts.node import node_groups
 from alerts.rag import rag_groups
 from alerts.registry import service_groups, stack_groups
-from alerts.rule import rule_file
+from alerts.rule import Group, rule_file
 from alerts.scope import Scope
 from slo import spec as slo_spec
 from slo.spec import Spec
@@ -21,9 +23,9 @@ RULES = "alerts/rules"
 def files(spec: Spec) -> dict[str, str]:
     """Return every generated file: path from the repository's root -> text."""
     services = {
-        f"{RULES}/service-{group.name}.yaml": rule_file((group,))
+        f"{RULES}/service-{service.id}-{part}.yaml": rule_file(tuple(groups))
         for service in spec.services
-        for group in service_groups(Scope(spec, service))
+        for part, groups in groupby(service_groups(Scope(spec, service)), partial(_part, service.id))
     }
     drift = {
         f"{RULES}/drift-{service.id}.yaml": rule_file(drift_groups(Scope(spec, service)))
@@ -41,6 +43,11 @@ def files(spec: Spec) -> dict[str, str]:
             "docs/alerts.md": alert_list(spec),
         }
     )
+
+
+def _part(service: str, group: Group) -> str:
+    """`llm-bounds-request_queue` -> `bounds`: the groups of one part stand in one file."""
+    return group.name.removeprefix(f"{service}-").partition("-")[0]
 
 
 def write(check: bool, root: Path = ROOT, spec: Spec | None = None) -> list[str]:
