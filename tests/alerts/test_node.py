@@ -9,6 +9,7 @@ import slo.spec
 from alerts.expressions import metric_names
 from alerts.node import node_groups
 from alerts.node_records import gpu_records
+from alerts.registry import all_groups
 from alerts.rule import Record
 from exporters.node.families import FAMILIES
 from slo.names import engine
@@ -33,10 +34,10 @@ def test_a_fault_is_hardware_or_application_whoever_tells_of_it() -> None:
 
 
 def test_rules_read_only_what_somebody_exposes() -> None:
-    """The agent's families, the engine exporter's, records of these groups, or another exporter's names."""
-    groups = node_groups(SPEC)
-    rules = [rule for group in groups for rule in group.rules]
-    own = {family.name for family in FAMILIES} | {rule.name for rule in rules if isinstance(rule, Record)}
+    """The agent's families, the engine exporter's, our own records, or another exporter's names."""
+    rules = [rule for group in node_groups(SPEC) for rule in group.rules]
+    recorded = [rule for group in all_groups(SPEC) for rule in group.rules if isinstance(rule, Record)]
+    own = {family.name for family in FAMILIES} | {rule.name for rule in recorded}
     engines = {v for v in vars(engine).values() if isinstance(v, str)}
     engines |= {f"{name}{part}" for name in engines for part in ("_bucket", "_count")}
 
