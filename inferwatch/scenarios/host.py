@@ -49,7 +49,7 @@ class Host:
     _tenants: dict[str, _Tenant] = field(default_factory=dict)
 
     def advance(self, seconds: float, cores: dict[str, Core], tenants: dict[str, Tenant]) -> None:
-        """Let so much time pass with these shares, and write everything."""
+        """Let so much time pass with these shares; nothing is written yet."""
         self.seconds += seconds
         for row, core in cores.items():
             sums = self._cores.setdefault(row, _Core())
@@ -62,59 +62,66 @@ class Host:
             used.throttled += seconds * PERIODS_PER_SECOND * tenant.throttled
             used.stalled += seconds * tenant.stalled
             used.oom_kills = max(used.oom_kills, tenant.oom_kills)
-        self.write()
 
-    def write(self) -> None:
-        """Write the machine's, every core's and every tenant's files."""
+    def write_cores(self) -> None:
+        """Write what the agent reads twice a second: each core's main thread, and the CPUs.
+
+        To be called often: the agent takes no thread to run for longer than the time between two looks, so that what
+        a late write catches up at once is lost to it.
+        """
+        self._cpus()
+        for number, sums in enumerate(self._cores.values()):
+            self._thread(number, sums)
+
+    def write_rest(self) -> None:
+        """Write what the agent reads every few seconds: the machine, who the cores are, the tenants."""
         self._machine()
-        for number, (row, sums) in enumerate(self._cores.items()):
-            self._core(number, row, sums)
+        for number, row in enumerate(self._cores):
+            self._core(number, row)
         for row, used in self._tenants.items():
             self._tenant(row, used)
 
-    def _machine(self) -> None:
+    def _cpus(self) -> None:
         cpus = []
         for number, sums in enumerate(self._cores.values()):
             first = CPUS_A_CORE * number
             cpus += [(first, sums.busy + sums.others)]
             cpus += [(first + other, sums.others) for other in range(1, CPUS_A_CORE)]
-        spare = CPUS_A_CORE * len(self._cores)
-        cpus.append((spare, 0.0))
+        cpus.append((self._spare, 0.0))
         ticks = {cpu: round(seconds * TICKS_PER_SECOND) for cpu, seconds in cpus}
         lines = [_cpu("cpu ", sum(ticks.values())), *(_cpu(f"cpu{cpu}", n) for cpu, n in ticks.items())]
         _write(self.root / "proc/stat", "\n".join(lines))
+
+    @property
+    def _spare(self) -> int:
+        """A CPU that no core is bound to, so that none is bound to all."""
+        return CPUS_A_CORE * len(self._cores)
+
+    def _machine(self) -> None:
         total = 256 * GIBIBYTE // 1024
         _write(self.root / "proc/meminfo", f"MemTotal: {total} kB\nMemAvailable: {total // 2} kB")
         for resource in ("cpu", "memory", "io"):
             _write(self.root / "proc/pressure" / resource, _pressure(0.0))
-        _write(self.root / "sys/devices/system/cpu/online", f"0-{spare}")
+        _write(self.root / "sys/devices/system/cpu/online", f"0-{self._spare}")
         _write(self.root / "sys/fs/cgroup/cgroup.controllers", "cpu io memory")
 
-    def _core(self, number: int, row: str, sums: _Core) -> None:
+    def _core(self, number: int, row: str) -> None:
         pid, first = pid_of(number), CPUS_A_CORE * number
         folder = self.root / "proc" / str(pid)
-        ticks = round(sums.busy * TICKS_PER_SECOND)
-        # Fields 3 to 39 of proc(5): state, parent, … utime, stime, … start time, … pages, … processor.
-        stat = [
-            "S",
-            "1",
-            *["0"] * 9,
-            str(ticks),
-            "0",
-            *["0"] * 6,
-            "4242",
-            "0",
-            "262144",
-            *["0"] * 14,
-            str(first),
-        ]
-        text = f"{pid} (VLLM::EngineCor) {' '.join(stat)}"
         _write(folder / "cmdline", "\0".join(self.arguments[row]) + "\0", end="")
+        _write(folder / f"task/{pid}/status", f"Cpus_allowed_list:\t{first}-{first + CPUS_A_CORE - 1}")
+
+    def _thread(self, number: int, sums: _Core) -> None:
+        pid, first = pid_of(number), CPUS_A_CORE * number
+        folder = self.root / "proc" / str(pid)
+        ticks = str(round(sums.busy * TICKS_PER_SECOND))
+        # Fields 3 to 39 of proc(5): state, parent, … utime, stime, … start time, … pages, … processor.
+        stat = ["S", "1", *["0"] * 9, ticks, "0", *["0"] * 6, "4242", "0", "262144", *["0"] * 14, str(first)]
+        text = f"{pid} (VLLM::EngineCor) {' '.join(stat)}"
         _write(folder / "stat", text)
-        task = folder / "task" / str(pid)
-        _write(task / "stat", text)
-        _write(task / "schedstat", f"{round(sums.busy * 1e9) + 1} {round(sums.waited * 1e9)} 1")
-        _write(task / "status", f"Cpus_allowed_list:\t{first}-{first + CPUS_A_CORE - 1}")
+        _write(folder / f"task/{pid}/stat", text)
+        running = f"{round(sums.busy * 1e9) + 1} {round(sums.waited * 1e9)} 1"
+        _write(folder / f"task/{pid}/schedstat", running)
 
     def _tenant(self, row: str, used: _Tenant) -> None:
         folder = self.root / "sys/fs/cgroup" / row

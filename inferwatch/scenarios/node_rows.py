@@ -58,7 +58,8 @@ CARDS = (
     ),
     _card("gpu-xid-hardware", alerts.GPU_XID_HARDWARE, Card(xid=79), IN_WINDOW, ci=True),
     _card("gpu-xid-application", alerts.GPU_XID_APPLICATION, Card(xid=31), IN_WINDOW),
-    _card("gpu-ecc", alerts.GPU_ECC_UNCORRECTED, Card(uncorrected=1), IN_WINDOW),
+    # A reset, which is the mend, clears the count.
+    _card("gpu-ecc", alerts.GPU_ECC_UNCORRECTED, Card(uncorrected=1)),
     _card("gpu-remap-failed", alerts.GPU_ROW_REMAP_FAILED, Card(remap_failed=True)),
     _card("gpu-remap-pending", alerts.GPU_ROW_REMAP_PENDING, Card(remap_pending=True), ci=True),
     _card("gpu-hot", alerts.GPU_THERMAL_THROTTLED, Card("memory", clock_events=THERMAL)),

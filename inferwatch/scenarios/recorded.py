@@ -21,7 +21,9 @@ from inferwatch.scenarios.page import Served
 from inferwatch.scenarios.shown import Core, Page, Tenant
 
 HOST = "127.0.0.1"
-TICK_SECONDS = 0.25
+TICK_SECONDS = 0.1
+TICKS_A_LOOK = 5
+"""What is read seldom is written, and FILE read, every so many ticks."""
 SLOW_STORE_SECONDS = 8.0
 EMPTY_ANSWER = b"\x02\x04\x0a\x00"
 """Snappy's block format of a ReadResponse that holds one result without series: length 2, a literal of 2, 0a 00."""
@@ -44,9 +46,10 @@ class World:
             {row: tuple(told["argv"]) for row, told in rows.items() if "argv" in told},
         )
         self._last = time.monotonic()
+        self._ticks = 0
 
     def tick(self) -> None:
-        """Let the time pass that has passed, under the shares of before; then read FILE again."""
+        """Let the time pass that has passed, under the shares of before; now and then read FILE again."""
         now = time.monotonic()
         seconds, self._last = now - self._last, now
         rows = self.content["rows"]
@@ -55,9 +58,17 @@ class World:
             {row: Core(**told["core"]) for row, told in rows.items() if "core" in told},
             {row: Tenant(**told["tenant"]) for row, told in rows.items() if "tenant" in told},
         )
+        self._host.write_cores()
+        for served in self.pages.values():
+            served.advance(seconds)
+        if self._ticks % TICKS_A_LOOK == 0:
+            self._host.write_rest()
+            self._look()
+        self._ticks += 1
+
+    def _look(self) -> None:
         self.content = json.loads(self._path.read_text(encoding="utf-8"))
         for (row, port), served in self.pages.items():
-            served.advance(seconds)
             served.page = self._page(row, port)
 
     def _page(self, row: str, port: int) -> Page:

@@ -109,5 +109,6 @@ def changed(before: Shown, after: Shown) -> Mapping[str, str]:
         if new is None or new == old:
             continue
         base = asdict(old) if old is not None else {}
-        found |= {key: str(value) for key, value in asdict(new).items() if base.get(key) != value}
+        values = {key: value for key, value in asdict(new).items() if base.get(key) != value}
+        found |= {key: "recorded" if value is None else str(value) for key, value in values.items()}
     return found

@@ -107,7 +107,7 @@ def _described(course: Course) -> str:
     fields = {
         k: v for k, v in vars(fault).items() if k != "mends_itself_seconds" and v not in (None, {}, "", False)
     }
-    shown = " ".join(_told(value, course) for value in fields.values())
+    shown = " ".join(name if value is True else _told(value, course) for name, value in fields.items())
     return f"{type(fault).__name__} {shown}".strip()
 
 

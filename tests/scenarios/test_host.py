@@ -48,9 +48,13 @@ def test_ten_seconds_of_a_core_and_a_tenant(host: Host, agent: HostSide) -> None
     """Ten seconds at 60 %, 30 % waited, two CPUs half taken by others: 6, 3 and 6 + 2 × 5 seconds."""
     cores, tenants = {"one": Core(0.6, 0.3, 0.5), "two": Core(0.1)}, {"t": Tenant(0.5, 0.2)}
     host.advance(1.0, cores, tenants)
+    host.write_cores()
+    host.write_rest()
     agent.process_round(0.0)
     agent.thread_round(0.0)
     host.advance(10.0, cores, {"t": Tenant(0.5, 0.2, oom_kills=1)})
+    host.write_cores()
+    host.write_rest()
     agent.process_round(10.0)
     agent.thread_round(10.0)
     found = numbers(agent)
