@@ -100,5 +100,5 @@ def _alert(
         description,
         for_seconds=for_seconds,
         labels=STACK,
-        links=links(spec, name, "stack"),
+        links=links(spec, name, "collector"),
     )

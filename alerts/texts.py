@@ -5,7 +5,7 @@ from typing import Literal
 from slo.names import dashboards, engine
 from slo.spec import Spec
 
-Page = Literal["slo", "engine", "stack", "drift", "rag", "network"]
+Page = Literal["slo", "engine", "stack", "drift", "rag", "network", "collector"]
 _UIDS: dict[Page, str] = {
     "slo": dashboards.SLO_UID,
     "engine": dashboards.ENGINE_UID,
@@ -13,10 +13,12 @@ _UIDS: dict[Page, str] = {
     "drift": dashboards.DRIFT_UID,
     "rag": dashboards.RAG_UID,
     "network": dashboards.RAG_UID,
+    "collector": dashboards.COLLECTOR_UID,
 }
 _QUERIES: dict[Page, str] = {
     "stack": "",
     "network": "",
+    "collector": "",
     "rag": "?var-service={{ $labels.service | urlquery }}",
 }
 _SERVICE_AND_MODEL = "?var-service={{ $labels.service | urlquery }}&var-model={{ $labels.model | urlquery }}"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from dashboards import (
     batching_page,
+    collector_page,
     drift_page,
     engine_page,
     gpu_page,
@@ -15,8 +16,8 @@ from dashboards import (
     stack_page,
 )
 from dashboards.style import Json
-from slo.names import drift, load, node, rag
-from slo.names.dashboards import DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
+from slo.names import drift, load, node, rag, traces
+from slo.names.dashboards import COLLECTOR_UID, DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -30,6 +31,7 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     drift_page.build,
     load_page.build,
     stack_page.build,
+    collector_page.build,
 )
 
 NEEDS = {
@@ -38,8 +40,9 @@ NEEDS = {
     LOAD_UID: load.RUN_INFO,
     DRIFT_UID: drift.STREAMS,
     RAG_UID: rag.REQUESTS,
+    COLLECTOR_UID: "otelcol_process_uptime",
 }
-"""uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings, no RAG service."""
+"""uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings, no RAG service, no collector."""
 
 MAY_BE_MISSING = {
     load.RUN_INFO: "while no load runs",
@@ -47,6 +50,18 @@ MAY_BE_MISSING = {
     node.CGROUP_MEMORY_BYTES: "without cgroup v2",
     node.CGROUP_MEMORY_LIMIT_BYTES: "without a memory limit",
     node.CGROUP_PRESSURE_SECONDS_TOTAL: "without cgroup v2",
+    "otelcol_exporter_sent_spans": "before the first span is sent, or where traces go to a file",
+    "otelcol_exporter_queue_size": "where traces go to a file",
+    "otelcol_exporter_queue_capacity": "where traces go to a file",
+    "otelcol_receiver_accepted_spans": "before the first span",
+    "otelcol_processor_tail_sampling_global_count_traces_sampled": "before the first trace is judged",
+    "otelcol_processor_tail_sampling_count_traces_sampled": "before the first trace is judged",
+    traces.FIRING_MODELS: "without the watcher of firing models",
+    traces.SPAN_MISSING: "while spans say everything",
+    traces.SPAN_INVALID_TIME: "while clocks are right",
+    traces.SPAN_TOKENS: "while no span tells of tokens",
+    traces.LOG_ERRORS: "while no log record is an error",
+    rag.BROKEN_TRACEPARENTS: "without a RAG service",
 }
 """Metric -> when a healthy stack does not have it; a page that asks for it then is told, not faulted."""
 
