@@ -40,6 +40,7 @@ COMMANDS = (
     Command(
         "drift", "inferwatch.commands.drift", "Fit a reference of healthy embeddings; the end-to-end run."
     ),
+    Command("trace", "inferwatch.commands.trace", "One request's way through all parts: the end-to-end run."),
     Command("loop", "inferwatch.commands.loop", "Load, measure, judge and break a real vLLM; one JSON line."),
     Command(
         "scenarios",
