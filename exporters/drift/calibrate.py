@@ -1,25 +1,20 @@
 """A reference judged against itself -> what each detector says of a healthy window, by window size.
 
 A window of n is drawn from the reference without replacement and judged against the rest. Each detector is put
-on a scale of its own tail (its 90 % quantile is 0, the mean excess over that 1); the highest of the detectors
-is what alarms, and its limit is where the wanted share of healthy windows lies above, by an exponential fit
-of the tail, since a few hundred windows hold few that rare.
+on a scale of its own tail (its 90 % quantile is 0, the mean excess over that 1), and so is what all of them say
+together, their evidence, which half of the wanted share of false alarms is given to. The highest alarms; its limit
+is where that share of healthy windows lies above, by an exponential fit of the tail, since a few hundred windows
+hold few that rare.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from exporters.drift.features import Features, ratios
-from exporters.drift.scores import (
-    DETECTORS,
-    NEIGHBOUR_QUANTILES,
-    SQUARED,
-    Context,
-    neighbour_quantiles,
-    pca_ratio_change,
-)
+from exporters.drift.scores import DETECTORS, ROOT, SQUARED, pca_ratio_change, scores
+from exporters.drift.summary import NEIGHBOUR_QUANTILES, Context, neighbour_quantiles, summarise
 from exporters.drift.vectors import Floats
 
 ROUNDS = 240
@@ -35,14 +30,19 @@ class Calibration:
     """
     Healthy windows of one size.
 
-    *thresholds*: a score a detector, in the order of DETECTORS. *false_alarms*: share of healthy windows over
-    each, then over any of them, then of the PCA score over its own limit. *neighbours*: see Context.
+    *thresholds*: a score a detector, in the order of JUDGED; *bases*: where the fitted tail of each begins, which
+    is as far from a threshold as a healthy window's likelihood is from certain. *false_alarms*: share of healthy
+    windows over each, then over any of them, then of the PCA score over its own limit. *neighbours* (51): quantiles
+    of the distance to the nearest neighbour within a window. *medians*, *units*: see evidence().
     """
 
     size: int
     thresholds: np.ndarray
+    bases: np.ndarray
     false_alarms: np.ndarray
     neighbours: np.ndarray
+    medians: np.ndarray
+    units: np.ndarray
 
 
 def sizes(count: int, smallest: int, largest: int) -> tuple[int, ...]:
@@ -61,24 +61,37 @@ def calibrate(
     """Judge *rounds* healthy windows of *size*; *pca*: components, judged ones, and the limit of that score."""
     random = np.random.default_rng((seed, size))
     draws = [random.permutation(len(vectors)) for _ in range(rounds)]
-    total, table = np.zeros(NEIGHBOUR_QUANTILES), np.empty((rounds, len(DETECTORS)))
+    basis, total, table = context.basis, np.zeros(NEIGHBOUR_QUANTILES), np.empty((rounds, len(DETECTORS)))
     for row, at in enumerate(draws):
         # Held against others of its own size, none of which it shares a vector with.
         chunks = [at[n : n + size] for n in range(size, len(at) - size + 1, size)][:MOST_CHUNKS]
-        curve = np.mean([neighbour_quantiles(context.scale, of.rows(chunk)) for chunk in chunks], axis=0)
+        curve = np.mean([neighbour_quantiles(basis.scale, of.rows(chunk)) for chunk in chunks], axis=0)
         total += curve
-        own = replace(context, neighbours=curve)
         window, rest = of.rows(at[:size]), of.rows(at[size:])
-        table[row] = [score(own, rest, window) for score in DETECTORS.values()]
+        own = neighbour_quantiles(basis.scale, window)
+        found = scores(basis, summarise(context, rest), summarise(context, window), curve, own)
+        table[row] = list(found.values())
     table *= _against_all(size, len(vectors))
-    thresholds = limits(table, false_alarm_rate)
+    medians = np.median(table, axis=0)
+    units = np.maximum(np.maximum(table - medians, 0).mean(axis=0) * 2, _TINY)
+    table = np.column_stack([table, evidence(table, medians, units)])
+    thresholds, bases = limits(table, false_alarm_rate)
     over = table > thresholds
     whole = ratios(vectors, pca[0])
     changes = [
-        pca_ratio_change(whole, ratios(vectors[at[:size]], pca[0]), pca[1]) for at in draws[:PCA_ROUNDS]
+        pca_ratio_change(whole, ratios(vectors[at[:size]], pca[1]), pca[1]) for at in draws[:PCA_ROUNDS]
     ]
     alarms = [*over.mean(axis=0), over.any(axis=1).mean(), float(np.mean(np.array(changes) > pca[2]))]
-    return Calibration(size, *(np.asarray(a, np.float32) for a in (thresholds, alarms, total / rounds)))
+    return Calibration(
+        size,
+        *(np.asarray(a, np.float32) for a in (thresholds, bases, alarms, total / rounds, medians, units)),
+    )
+
+
+def evidence(found: np.ndarray, medians: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """What all detectors say together: their excess over a healthy window's median, each in its mean excess."""
+    together: np.ndarray = np.maximum((found - medians) / units, 0).sum(axis=-1)
+    return together
 
 
 def _against_all(size: int, count: int) -> np.ndarray:
@@ -88,15 +101,23 @@ def _against_all(size: int, count: int) -> np.ndarray:
     A squared distance of two samples of one population grows with 1/n + 1/m; the rest is smaller than all.
     """
     smaller = (1 / size + 1 / count) / (1 / size + 1 / (count - size))
-    return np.array([smaller if name in SQUARED else 1.0 for name in DETECTORS])
+    powers = [1.0 if name in SQUARED else 0.5 if name in ROOT else 0.0 for name in DETECTORS]
+    factors: np.ndarray = smaller ** np.array(powers)
+    return factors
 
 
-def limits(table: np.ndarray, false_alarm_rate: float) -> np.ndarray:
-    """A threshold a column, so that the given share of rows has any column over its own."""
+def limits(table: np.ndarray, false_alarm_rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    A threshold a column, so that the given share of rows has any column over its own, and each one's base.
+
+    The last column has as much of that share as all others together.
+    """
     start = np.quantile(table, TAIL, axis=0)
     beyond = np.where(table > start, table - start, np.nan)
     unit = np.maximum(np.nanmean(beyond, axis=0) if (table > start).any(axis=0).all() else start, _TINY)
-    highest = ((table - start) / unit).max(axis=1)
+    favour = np.zeros(table.shape[1])
+    favour[-1] = np.log(max(table.shape[1] - 1, 1))
+    highest = ((table - start) / unit + favour).max(axis=1)
     if false_alarm_rate >= 1 - TAIL:
         reach = float(np.quantile(highest, 1 - false_alarm_rate))
     else:
@@ -104,8 +125,8 @@ def limits(table: np.ndarray, false_alarm_rate: float) -> np.ndarray:
         excess = highest[highest > often] - often
         mean = float(excess.mean()) if len(excess) else 0.0
         reach = often + mean * float(np.log((1 - TAIL) / false_alarm_rate))
-    thresholds: np.ndarray = start + unit * reach
-    return thresholds
+    thresholds = start + unit * (reach - favour)
+    return thresholds, thresholds - unit * max(reach - np.log(1 - TAIL), 1.0)
 
 
 def fitting(calibrations: Sequence[Calibration], count: int) -> Calibration | None:

@@ -4,10 +4,14 @@ Axes are fitted once, at the fit of a profile, and travel in it, so that neither
 order of equal ones can differ between a reference and a window.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
+from scipy.sparse.linalg import ArpackError, eigsh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from exporters.drift.vectors import Floats
 
@@ -18,6 +22,10 @@ FAR = 100.0  # standard deviations; what lies further is as far as can be
 _NEARLY_CONSTANT = 1e-3  # of the median spread: a number that hardly moves is judged as if it moved so much
 _EVEN = 0.2  # variances that differ less have no order that could be told
 _TINY = 1e-12
+_EIGEN_TOLERANCE = 1e-4
+_SMALL = 150  # up to this size all eigenvalues at once are quicker than the largest few one by one
+MOST_CLUSTERS = 16
+_CLUSTER_VECTORS = 30  # of those that axes are fitted to, by cluster
 _BANDWIDTH_PAIRS = 1000
 _BANDWIDTHS = (0.5, 1.0)  # of the median distance; half of the features each
 
@@ -28,7 +36,8 @@ class Basis:
     Axes of a reference.
 
     *mean* (d), *axes* (d, p) with p ≤ 128, *scale* (p): standard deviation along each axis, *frequencies*
-    (p, 256) and *phases* (256) of the random Fourier features; *spread* (d): standard deviation of each number.
+    (p, 256) and *phases* (256) of the random Fourier features; *spread* (d): standard deviation of each number;
+    *centres* (k, p): k-means clusters, in principal coordinates over their scale.
     """
 
     mean: Floats
@@ -37,6 +46,7 @@ class Basis:
     frequencies: Floats
     phases: Floats
     spread: Floats
+    centres: Floats
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class Features:
     """
     Of n vectors: *z* (n, p) principal coordinates over their scale, *rest* (n) what the axes do not hold of
     the squared length around the mean, *length* (n) the length of the vector, *random* (n, 256), *own* (n, d) the
-    numbers themselves, less their mean and over their spread.
+    numbers themselves, less their mean and over their spread; *nearest* (n) which centre is the nearest.
     """
 
     z: Floats
@@ -52,10 +62,11 @@ class Features:
     length: Floats
     random: Floats
     own: Floats
+    nearest: np.ndarray
 
     def rows(self, at: np.ndarray) -> "Features":
         """The features of some of the vectors."""
-        return Features(self.z[at], self.rest[at], self.length[at], self.random[at], self.own[at])
+        return Features(*(values[at] for values in vars(self).values()))
 
 
 def fit_basis(vectors: Floats, seed: int) -> Basis:
@@ -78,7 +89,22 @@ def fit_basis(vectors: Floats, seed: int) -> Basis:
     widths = np.repeat(_BANDWIDTHS, RANDOM_FEATURES // len(_BANDWIDTHS)) * median
     frequencies = random.standard_normal((len(values), RANDOM_FEATURES)) / widths * scale[:, None]
     phases = random.uniform(0, 2 * np.pi, RANDOM_FEATURES)
-    return Basis(*(np.asarray(a, np.float32) for a in (mean, axes, scale, frequencies, phases, spread)))
+    found = (mean, axes, scale, frequencies, phases, spread, _centres(z, seed) / np.maximum(scale, _TINY))
+    return Basis(*(np.asarray(a, np.float32) for a in found))
+
+
+def _centres(along: np.ndarray, seed: int) -> np.ndarray:
+    """Centres of k-means clusters of principal coordinates (n, p); one where there are too few vectors or axes."""
+    count = max(1, min(MOST_CLUSTERS, len(along) // _CLUSTER_VECTORS)) if along.shape[1] else 1
+    if count == 1:
+        middle: np.ndarray = along.mean(axis=0, keepdims=True)
+        return middle
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer distinct vectors than clusters: some are equal
+        centres: np.ndarray = KMeans(count, n_init=3, random_state=seed).fit(along).cluster_centers_
+    return centres
 
 
 def features(basis: Basis, vectors: Floats) -> Features:
@@ -91,7 +117,9 @@ def features(basis: Basis, vectors: Floats) -> Features:
     random = np.cos(z @ basis.frequencies + basis.phases)
     length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     own = np.clip(centred / basis.spread, -FAR, FAR)
-    return Features(z, rest, length, random.astype(np.float32, copy=False), own)
+    centres = basis.centres * basis.scale
+    nearest = ((centres * centres).sum(axis=1) - 2 * along @ centres.T).argmin(axis=1)
+    return Features(z, rest, length, random.astype(np.float32, copy=False), own, nearest)
 
 
 def ratios(vectors: Floats, components: int) -> Floats:
@@ -104,20 +132,28 @@ def ratios(vectors: Floats, components: int) -> Floats:
     matrix = centred.T @ centred if centred.shape[1] <= len(centred) else centred @ centred.T
     size = len(matrix)
     count = min(components, size)
-    values = eigvalsh(matrix, subset_by_index=(size - count, size - 1), check_finite=False)[::-1]
-    out[:count] = np.maximum(values, 0) / total
+    out[:count] = np.maximum(_largest(matrix, count), 0) / total
     return out.astype(np.float32)
 
 
-def spread_logs(z: Floats, scale: Floats) -> np.ndarray:
-    """Logarithm of the variance along each axis, of principal coordinates *z* (n, p)."""
-    logs: np.ndarray = np.log(np.maximum(z.var(axis=0) * scale * scale, _TINY))
-    return logs
+def _largest(matrix: np.ndarray, count: int) -> np.ndarray:
+    """The largest eigenvalues of a symmetric matrix, falling."""
+    size = len(matrix)
+    found: np.ndarray
+    if size > _SMALL:
+        start = np.random.default_rng(size).standard_normal(size).astype(matrix.dtype)
+        try:
+            found = eigsh(matrix, count, v0=start, tol=_EIGEN_TOLERANCE, return_eigenvectors=False)
+            return np.sort(found)[::-1]
+        except ArpackError:  # where many are equal it may find no end; the slow way always does
+            pass
+    found = eigvalsh(matrix, subset_by_index=(size - count, size - 1), check_finite=False)
+    return found[::-1]
 
 
 def likeness(reference: np.ndarray, window: np.ndarray) -> float | None:
     """
-    Correlation of two `spread_logs` of the same axes.
+    Correlation of the logarithms of two sets' variances along the same axes.
 
     A model spreads whatever it is given more along some axes of its space than along others, so that other
     topics stay at 0.4 and more; in another model's space the axes mean nothing, and it is near 0. None with

@@ -7,7 +7,7 @@ import numpy as np
 from exporters.drift.calibrate import ROUNDS, calibrate, sizes
 from exporters.drift.features import Basis, Features, features, fit_basis, ratios
 from exporters.drift.profile import Profile, ProfileError
-from exporters.drift.scores import Context, columns, decile_edges
+from exporters.drift.summary import Context, decile_edges, judged, standard, summarise
 from exporters.drift.vectors import Floats, check
 from slo.signals import Drift
 
@@ -15,6 +15,7 @@ MOST_VECTORS = 6000
 # Axes of fewer vectors than this times the dimension fit them better than new ones; then the axes come
 # from a third and everything else from the others.
 _WELL_DETERMINED = 40
+_LEAST_WITHIN = 1e-3  # of the spread along an axis: clusters that are points would make everything a shift
 
 
 def fit(
@@ -74,23 +75,19 @@ def _profile(
         context=context,
         vectors=kept,
         ratios=ratios(kept, pca[0]),
+        summary=summarise(context, of),
         calibrations=tuple(
             calibrate(kept, of, context, size, drift.false_alarm_rate, pca, seed, rounds) for size in found
         ),
-        features=of,
     )
 
 
 def _context(basis: Basis, of: Features) -> Context:
-    blank = Context(
-        np.empty((0, 9)),
-        (float(of.rest.mean()), _spread(of.rest)),
-        (float(of.length.mean()), _spread(of.length)),
-        basis.scale,
-        np.zeros(0),
-    )
-    edges = np.array([decile_edges(column) for column in columns(blank, of).T])
-    return Context(edges, blank.rest, blank.length, blank.scale, blank.neighbours)
+    rest, length = ((float(values.mean()), _spread(values)) for values in (of.rest, of.length))
+    columns = judged(of.z, standard(of.rest, rest), standard(of.length, length))
+    edges = np.array([decile_edges(column) for column in columns.T])
+    around = (of.z - basis.centres[of.nearest]).std(axis=0)
+    return Context(edges, rest, length, basis, np.maximum(around, _LEAST_WITHIN))
 
 
 def _spread(values: Floats) -> float:

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from exporters.drift.calibrate import Calibration, fitting
-from exporters.drift.features import Features, features, likeness, ratios, spread_logs
+from exporters.drift.calibrate import Calibration, evidence, fitting
+from exporters.drift.features import Features, features, likeness, ratios
 from exporters.drift.profile import Profile
-from exporters.drift.scores import DETECTORS, PCA_RATIO, pca_ratio_change
+from exporters.drift.scores import EVIDENCE, JUDGED, PCA_RATIO, pca_ratio_change, scores
+from exporters.drift.summary import neighbour_quantiles, summarise
 from exporters.drift.vectors import Floats
 from slo.signals import Drift
 
@@ -24,7 +25,8 @@ class Verdict:
     """
     What is known of a stream.
 
-    *ratio*: the worst score over its threshold; *swap*: why it is another model's, with what the reference
+    *ratio*: how near the worst score is to its threshold, which is at 1, by the logarithm of its rarity among
+    healthy windows; *swap*: why it is another model's, with what the reference
     is of; scores are absent, never 0, while there is nothing to judge or nothing to hold it against.
     """
 
@@ -48,27 +50,36 @@ def judge(profile: Profile, sample: Floats, drift: Drift, before: State | None =
     if len(sample) < drift.min_samples or calibration is None:
         return Verdict("insufficient", detail=f"{len(sample)} vectors of at least {drift.min_samples}")
     window = _window(profile, sample, calibration)
-    alike = likeness(*(spread_logs(of.z, profile.basis.scale) for of in (profile.features, window)))
+    reference, summary = profile.summary, summarise(profile.context, window)
+    alike = likeness(reference.logs, summary.logs)
     if alike is not None and alike < drift.swap_likeness:
         detail = f"the space has nothing in common with the reference's (likeness {alike:.2f}): another model speaks"
         return Verdict("swapped", likeness=alike, swap="space", detail=detail)
-    context = replace(profile.context, neighbours=calibration.neighbours)
-    scores = {name: score(context, profile.features, window) for name, score in DETECTORS.items()}
-    components, judged, limit = profile.pca
-    scores[PCA_RATIO] = pca_ratio_change(profile.ratios, ratios(sample, components), judged)
-    if wrong := [name for name, score in scores.items() if not math.isfinite(score)]:
+    curve = neighbour_quantiles(profile.basis.scale, window)
+    found = scores(profile.basis, reference, summary, calibration.neighbours, curve)
+    found[EVIDENCE] = float(evidence(np.array(list(found.values())), calibration.medians, calibration.units))
+    _, judged, limit = profile.pca
+    found[PCA_RATIO] = pca_ratio_change(profile.ratios, ratios(sample, judged), judged)
+    if wrong := [name for name, score in found.items() if not math.isfinite(score)]:
         return Verdict("insufficient", detail=f"no finite number for {', '.join(wrong)}: nothing can be said")
-    thresholds = {**dict(zip(DETECTORS, map(float, calibration.thresholds), strict=True)), PCA_RATIO: limit}
-    ratio = max(scores[name] / max(thresholds[name], 1e-12) for name in thresholds)
+    thresholds = {**dict(zip(JUDGED, map(float, calibration.thresholds), strict=True)), PCA_RATIO: limit}
+    ratio = max(_ratio(calibration, found), found[PCA_RATIO] / max(limit, 1e-12))
     edge = drift.exit_ratio if before == "yes" else 1.0
     return Verdict(
         "yes" if ratio > edge else "no",
-        scores,
+        found,
         thresholds,
-        dict(zip((*DETECTORS, ANY, PCA_RATIO), map(float, calibration.false_alarms), strict=True)),
+        dict(zip((*JUDGED, ANY, PCA_RATIO), map(float, calibration.false_alarms), strict=True)),
         ratio,
         alike,
     )
+
+
+def _ratio(calibration: Calibration, found: Mapping[str, float]) -> float:
+    """How far the worst detector is on the way from its base to its threshold, at 1 there."""
+    values = np.array([found[name] for name in JUDGED])
+    way = np.maximum(calibration.thresholds - calibration.bases, 1e-12)
+    return max(float(((values - calibration.bases) / way).max()), 0.0)
 
 
 def _window(profile: Profile, sample: Floats, calibration: Calibration) -> Features:

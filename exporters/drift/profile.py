@@ -3,17 +3,18 @@
 import io
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
 from exporters.drift.calibrate import Calibration
-from exporters.drift.features import Basis, Features, features
-from exporters.drift.scores import DETECTORS, Context
+from exporters.drift.features import Basis, features
+from exporters.drift.scores import DETECTORS
+from exporters.drift.summary import Context, Summary, summarise
 from exporters.drift.vectors import Floats
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class ProfileError(ValueError):
@@ -26,7 +27,7 @@ class Profile:
     One model's reference.
 
     *count*: vectors it was fitted to; *created*: Unix seconds; *vectors* (m, d): those that windows are held
-    against; *ratios*: explained-variance ratios.
+    against, and *summary* what detectors know of them; *ratios*: explained-variance ratios.
     """
 
     model: str
@@ -41,7 +42,7 @@ class Profile:
     vectors: Floats
     ratios: Floats
     calibrations: tuple[Calibration, ...]
-    features: Features
+    summary: Summary
 
     @property
     def dimension(self) -> int:
@@ -83,10 +84,11 @@ def save(profile: Profile, path: Path) -> None:
         **{f"basis_{name}": value for name, value in vars(basis).items()},
         "edges": context.edges,
         "moments": np.array([*context.rest, *context.length]),
-        "sizes": np.array([one.size for one in profile.calibrations]),
-        "thresholds": np.array([one.thresholds for one in profile.calibrations]),
-        "false_alarms": np.array([one.false_alarms for one in profile.calibrations]),
-        "neighbours": np.array([one.neighbours for one in profile.calibrations]),
+        "within": context.within,
+        **{
+            f"calibration_{field.name}": np.array([getattr(one, field.name) for one in profile.calibrations])
+            for field in fields(Calibration)
+        },
     }
     text = io.BytesIO()
     np.savez_compressed(text, **arrays)
@@ -123,16 +125,14 @@ def load(path: Path) -> Profile:
 
 
 def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
-    basis = Basis(
-        *(found[f"basis_{name}"] for name in ("mean", "axes", "scale", "frequencies", "phases", "spread"))
-    )
+    basis = Basis(**{field.name: found[f"basis_{field.name}"] for field in fields(Basis)})
     moments = [float(one) for one in found["moments"]]
     context = Context(
         found["edges"],
         (moments[0], moments[1]),
         (moments[2], moments[3]),
-        basis.scale,
-        found["neighbours"][0],
+        basis,
+        found["within"],
     )
     numbers = {key: float(str(meta[key])) for key in ("count", "created", "seed", "false_alarm_rate")}
     pca = [float(one) for one in json.loads(json.dumps(meta["pca"]))]
@@ -151,8 +151,8 @@ def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
         calibrations=tuple(
             Calibration(int(size), *rows)
             for size, *rows in zip(
-                found["sizes"], found["thresholds"], found["false_alarms"], found["neighbours"], strict=True
+                *(found[f"calibration_{field.name}"] for field in fields(Calibration)), strict=True
             )
         ),
-        features=features(basis, found["vectors"]),
+        summary=summarise(context, features(basis, found["vectors"])),
     )

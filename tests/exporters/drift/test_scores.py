@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from exporters.drift.features import features, fit_basis, likeness, ratios, spread_logs
+from exporters.drift.features import features, fit_basis, likeness, ratios
 from exporters.drift.fit import fit
 from exporters.drift.judge import judge
 from exporters.drift.profile import Profile
 from exporters.drift.scores import DETECTORS, pca_ratio_change, psi
+from exporters.drift.summary import summarise
 from slo.signals import Drift
 
 
@@ -53,13 +55,20 @@ def test_flipped_axes_change_no_score(
     """An eigenvector and its opposite are the same axis: what reference and window share flips both."""
     window = make(300, 5, shift=1.0)
     before = judge(profile, window, drift)
-    signs = np.where(np.arange(profile.basis.axes.shape[1]) % 2, -1, 1).astype(np.float32)
-    flipped = type(profile.basis)(
-        profile.basis.mean, profile.basis.axes * signs, profile.basis.scale,
-        profile.basis.frequencies * signs[:, None], profile.basis.phases, profile.basis.spread,
-    )  # fmt: skip
-    turned = type(profile)(
-        **{**vars(profile), "basis": flipped, "features": features(flipped, profile.vectors)}
+    basis = profile.basis
+    signs = np.where(np.arange(basis.axes.shape[1]) % 2, -1, 1).astype(np.float32)
+    flipped = replace(
+        basis,
+        axes=basis.axes * signs,
+        frequencies=basis.frequencies * signs[:, None],
+        centres=basis.centres * signs,
+    )
+    context = replace(profile.context, basis=flipped)
+    turned = replace(
+        profile,
+        basis=flipped,
+        context=context,
+        summary=summarise(context, features(flipped, profile.vectors)),
     )
     after = judge(turned, window, drift)
 
@@ -94,7 +103,7 @@ def test_likeness_tells_another_space_from_another_topic() -> None:
     topic[:, ::2] *= 0.5
 
     def alike(vectors: np.ndarray) -> float:
-        logs = (spread_logs(features(basis, v).z, basis.scale) for v in (points[:1000], vectors))
+        logs = (np.log(features(basis, v).z.var(axis=0) * basis.scale**2) for v in (points[:1000], vectors))
         return likeness(*logs) or 0.0
 
     assert alike(points[1000:]) > 0.98
@@ -108,7 +117,7 @@ def test_few_or_even_axes_have_no_likeness() -> None:
     for size in (4, 40):
         points = random.standard_normal((2000, size)).astype(np.float32)
         basis = fit_basis(points, seed=1)
-        logs = spread_logs(features(basis, points).z, basis.scale)
+        logs = np.log(features(basis, points).z.var(axis=0) * basis.scale**2)
         assert likeness(logs, logs) is None
 
 
@@ -118,3 +127,14 @@ def test_a_window_of_equal_vectors_is_judged_without_nan(profile: Profile, drift
 
     assert all(math.isfinite(score) for score in verdict.scores.values())
     assert verdict.state == "yes"
+
+
+def test_many_dimensions_and_few_ranks_give_the_ratios_of_a_full_decomposition() -> None:
+    """Over 150 dimensions the largest eigenvalues are found one by one: rank 2 of 400, and 200 equal ones."""
+    random = np.random.default_rng(0)
+    low = (random.standard_normal((300, 2)) @ random.standard_normal((2, 400))).astype(np.float32)
+    singular = np.linalg.svd(low - low.mean(axis=0), compute_uv=False) ** 2
+    turn = np.linalg.qr(random.standard_normal((200, 200)))[0].astype(np.float32)
+
+    assert ratios(low, 5) == pytest.approx(singular[:5] / singular.sum(), abs=1e-5)
+    assert ratios(np.concatenate([turn, -turn]), 5) == pytest.approx([1 / 200] * 5, rel=1e-4)
