@@ -34,6 +34,8 @@ RUN_BY = {
     "drift": "tests/inferwatch/commands/test_drift.py",
     "loop": "tests/integration/test_loop.py",
     "make compose-check": "tests/integration/test_compose.py",
+    "make trace-e2e": "tests/integration/test_trace_e2e.py",
+    "python": "tests/rag/test_main.py",
     "curl": "tests/sim/test_control.py",
 }
 CI = ("make test", "make check")
