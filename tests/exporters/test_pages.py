@@ -104,7 +104,7 @@ async def test_the_page_of_an_exporter_is_one_that_prometheus_takes(name, tmp_pa
     )
     try:
         said = b""
-        while not (found := re.search(rb"listening on (http://\S+)", said)):
+        while not (found := re.search(rb"(?<!ingest: )listening on (http://\S+)", said)):
             line = await asyncio.wait_for(process.stderr.readline(), 60)
             assert line, said.decode()
             said += line

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 
 from alerts.alertmanager import render
+from alerts.alertmanager.inhibition import Inhibition
 from inferwatch.stack import binaries
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import default_settings
@@ -126,6 +129,13 @@ def alertmanager(tmp_path: Path, hook: Hook) -> Iterator[Running]:
     config.write_text(
         render(SPEC, webhook_url=hook.url, templates=str(TEMPLATES / "*.tmpl")), encoding="utf-8"
     )
+    with started(config, tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def started(config: Path, tmp_path: Path) -> Iterator[Running]:
+    """The pinned Alertmanager on this configuration, ready."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -157,6 +167,29 @@ def _answers(url: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("rule", "inhibited"),
+    [
+        (None, {"DriftHigh", "KvHigh(chat,a)"}),
+        (Inhibition((), (), ("model", "instance"), "critical", "warning"), {"KvHigh(chat,a)"}),
+    ],
+    ids=["as given", "as we write it"],
+)
+def test_alerts_without_the_labels_do_not_silence_each_other(
+    tmp_path: Path, rule: Inhibition | None, inhibited: set[str]
+) -> None:
+    """Case A43: CollectorDown silences DriftHigh under the rule as given, and not when both sides must carry them."""
+    given = yaml.safe_load((CASES / "A43" / "alertmanager.yml").read_text(encoding="utf-8"))
+    if rule is not None:
+        given["inhibit_rules"] = [rule.as_dict()]
+    config = tmp_path / "alertmanager.yml"
+    config.write_text(yaml.safe_dump(given), encoding="utf-8")
+    with started(config, tmp_path) as running:
+        running.post(*(a["labels"] for a in json.loads((CASES / "A43" / "alerts.json").read_text("utf-8"))))
+        time.sleep(1)
+        assert running.inhibited() == inhibited
 
 
 def engine(name: str, model: str, instance: str = "", severity: str = "page", **more: str) -> dict[str, str]:
