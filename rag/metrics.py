@@ -52,6 +52,14 @@ class Metrics:
         self.cache = self._counter(
             names.CACHE_LOOKUPS, "Lookups by level and result.", names.LABEL_LEVEL, names.LABEL_RESULT
         )
+        self.version = self._gauge(
+            names.VERSION_INFO, "Embedding versions in use.", names.LABEL_VERSION, "dimension"
+        )
+        self.rejected = self._counter(names.VECTORS_REJECTED, "Query vectors of no use.", names.LABEL_REASON)
+        self._of_context_and_engine()
+        self._begin()
+
+    def _of_context_and_engine(self) -> None:
         self.contexts = self._counter(names.CONTEXTS, "Contexts assembled.")
         self.truncated = self._counter(names.CONTEXTS_TRUNCATED, "Contexts that were cut.", names.LABEL_WHERE)
         self.context_tokens = self._tokens(names.CONTEXT_TOKENS, "Tokens of passages before truncation.")
@@ -77,11 +85,6 @@ class Metrics:
             "Prompt tokens of answers that state their cached tokens.",
             names.LABEL_LENGTH_CLASS,
         )
-        self.version = self._gauge(
-            names.VERSION_INFO, "Embedding versions in use.", names.LABEL_VERSION, "dimension"
-        )
-        self.rejected = self._counter(names.VECTORS_REJECTED, "Query vectors of no use.", names.LABEL_REASON)
-        self._begin()
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(_base(name), text, labels, registry=self.registry)
