@@ -76,7 +76,7 @@ _FRONT_PORTS = {
     "INFERWATCH_SELF_PORT": "collector-self",
 }
 ALONE = Role("collector", _FRONT_PORTS, "jaeger-otlp")
-COUNTS = Role("collector", _FRONT_PORTS, "sampler-grpc", {"INFERWATCH_TRACE_CHOICE": "[batch]"})
+COUNTS = Role("collector", _FRONT_PORTS, "sampler-grpc", {"INFERWATCH_TRACE_CHOICE": "[filter/links, batch]"})
 SAMPLES = Role(
     "sampler",
     {

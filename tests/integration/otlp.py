@@ -126,6 +126,16 @@ def until(reached: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.2)
 
 
+def total(page: str, name: str, **labels: str) -> float:
+    """Sum of the series of *name* on a metrics page that carry these labels; 0 while there are none."""
+    found = 0.0
+    for line in page.splitlines():
+        series, _, rest = line.partition(" ")
+        if series.split("{")[0] == name and all(f'{key}="{one}"' in series for key, one in labels.items()):
+            found += float(rest.split(" ")[0])
+    return found
+
+
 def free_ports(count: int) -> list[int]:
     """Loopback ports that nothing holds now."""
     probes = [socket.socket() for _ in range(count)]
@@ -166,14 +176,7 @@ class Collector:
 
     def sample(self, name: str, **labels: str) -> float:
         """Sum of the series of *name* that carry these labels; 0 while there are none."""
-        total = 0.0
-        for line in self.metrics().splitlines():
-            series, _, rest = line.partition(" ")
-            if series.split("{")[0] == name and all(
-                f'{key}="{one}"' in series for key, one in labels.items()
-            ):
-                total += float(rest.split(" ")[0])
-        return total
+        return total(self.metrics(), name, **labels)
 
     def said(self) -> str:
         """Everything that it wrote anywhere: files, queue, log, both metrics pages."""
