@@ -7,6 +7,7 @@ from dashboards import (
     collector_page,
     drift_page,
     engine_page,
+    exporters_page,
     gpu_page,
     kv_page,
     load_page,
@@ -32,6 +33,7 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     load_page.build,
     stack_page.build,
     collector_page.build,
+    exporters_page.build,
 )
 
 NEEDS = {
@@ -56,6 +58,11 @@ MAY_BE_MISSING = {
     "otelcol_receiver_accepted_spans": "before the first span",
     "otelcol_processor_tail_sampling_global_count_traces_sampled": "before the first trace is judged",
     "otelcol_processor_tail_sampling_count_traces_sampled": "before the first trace is judged",
+    drift.EVALUATION: "without the drift exporter, or before its first round",
+    drift.MEMORY: "without the drift exporter",
+    drift.DROPPED: "without the drift exporter",
+    drift.UNAUTHORISED: "without the drift exporter",
+    f"{drift.TAP_DURATION}_bucket": "without embeddings through the tap",
     traces.FIRING_MODELS: "without the watcher of firing models",
     traces.SPAN_MISSING: "while spans say everything",
     traces.SPAN_INVALID_TIME: "while clocks are right",
