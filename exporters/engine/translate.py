@@ -119,16 +119,23 @@ def _reading(found: Scan, table: SourceTable, version: str, max_series: int) -> 
 def _chosen(found: Scan, table: SourceTable) -> dict[str, tuple[str, dict[str, Samples]]]:
     """For each canonical family the first source with samples; a histogram with a hole is left out."""
     chosen: dict[str, tuple[str, dict[str, Samples]]] = {}
-    damaged: set[tuple[str, str]] = set()
+    holes = {
+        (slot.metric.family.name, slot.source.name)
+        for at, slot in enumerate(table.slots)
+        if at in found.damaged and slot.suffix
+    }
+    rules: dict[str, str] = {}
     for at, slot in enumerate(table.slots):
-        name = slot.metric.family.name
-        source, parts = chosen.get(name, (slot.source.name, {}))
-        if found.samples[at] and source == slot.source.name:
-            parts[slot.suffix] = found.samples[at]
-            chosen[name] = (source, parts)
-        if at in found.damaged and slot.suffix:
-            damaged.add((name, slot.source.name))
-    for name, source in damaged:
+        name, samples = slot.metric.family.name, found.samples[at]
+        if not samples:
+            continue
+        source, parts = chosen.setdefault(name, (slot.source.name, {}))
+        rule = rules.setdefault(name, slot.source.rule.name)
+        if source == slot.source.name:
+            parts[slot.suffix] = samples
+        elif slot.rule.ranked and rule == slot.source.rule.name and (name, slot.source.name) not in holes:
+            parts[slot.suffix] = _filled(parts.get(slot.suffix, {}), samples)
+    for name, source in holes:
         if name in chosen and chosen[name][0] == source:
             del chosen[name]
     for name, (source, parts) in chosen.items():
@@ -137,6 +144,13 @@ def _chosen(found: Scan, table: SourceTable) -> dict[str, tuple[str, dict[str, S
             if wrong is not None:
                 raise ProbeError(names.REASON_MALFORMED, f"{table.prefix}{source} ({name}): {wrong}")
     return chosen
+
+
+def _filled(first: Samples, other: Samples) -> Samples:
+    """`first`, and from another source the engine cores that it lacks: a page of Ray may hold two versions' names."""
+    known = {core[1] for text in first if (core := _CORE.match(text))}
+    more = {text: v for text, v in other.items() if (core := _CORE.match(text)) and core[1] not in known}
+    return first | more if more else first
 
 
 def _who(found: Scan, table: SourceTable) -> tuple[list[bytes], bytes | None]:

@@ -63,6 +63,37 @@ def test_a06_the_kv_gauge_has_one_value_under_either_name(translated, exported, 
     assert page.labels("llm_kv_cache_usage_ratio") == [{"model": "m", "dp_rank": "0"}]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a06_replicas_of_two_versions_on_one_page_of_ray(translated, order):
+    """Cases A06, A07 and A77 on one page: each replica has its values, under whichever names its version writes."""
+    old = '{engine="0",model_name="m",ReplicaId="old"%s}'
+    new = old.replace("old", "new")
+    samples = [
+        ("gpu_cache_usage_perc", old % "", 0.8), ("kv_cache_usage_perc", new % "", 0.4),
+        ("num_requests_waiting", old % "", 3),
+        ("num_requests_waiting_by_reason", new % ',reason="capacity"', 4),
+        ("num_requests_waiting_by_reason", new % ',reason="deferred"', 5),
+        ("generation_tokens", old % "", 70), ("generation_tokens_total", new % "", 80),
+    ]  # fmt: skip
+    for stem, who, count in (("time_per_output_token", old, 400), ("inter_token_latency", new, 300)):
+        samples += [
+            (f"{stem}_seconds_bucket", who % ',le="0.05"', count - 100),
+            (f"{stem}_seconds_bucket", who % ',le="+Inf"', count),
+            (f"{stem}_seconds_sum", who % "", 20), (f"{stem}_seconds_count", who % "", count),
+        ]  # fmt: skip
+    lines = [f"ray_vllm_{name}{labels} {value}\n" for name, labels, value in samples][::order]
+    page = translated("".join(lines).encode()).page
+    for name, of_old, of_new in (
+        ("llm_kv_cache_usage_ratio", 0.8, 0.4),
+        ("llm_requests_waiting", 3, 9),
+        ("llm_generation_tokens_total", 70, 80),
+        ("llm_inter_token_latency_seconds_count", 400, 300),
+    ):
+        assert page.one(name, dp_rank="old/0") == of_old
+        assert page.one(name, dp_rank="new/0") == of_new
+    assert page.one("llm_inter_token_latency_seconds_bucket", dp_rank="old/0", le="0.05") == 300
+
+
 @pytest.mark.parametrize("version", ["v0.10", "v0.11", "v0.13"])
 def test_a07_gaps_and_per_request_means_are_kept_apart(case, translated, version):
     """400 gaps in each version, never 800; the per-request mean is absent where the version has none."""
