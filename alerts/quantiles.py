@@ -44,7 +44,10 @@ def uncommon_bounds(scope: Scope) -> str:
 
 
 def quantile_records(scope: Scope) -> tuple[Record, ...]:
-    """Return quantiles, mean and off-scale share; none of them has a sample without traffic."""
+    """Return quantiles, mean and off-scale share; none of them has a sample without traffic.
+
+    Without a bound that all engines have there is no quantile either; the comparison drops the NaN.
+    """
     span = window(scope.spec.latency.window)
     rates = f"sum_over_time({scope.recorded(records.LATENCY_BUCKET)}{span})"
     common = f"{rates} unless on (sli, model, le) ({uncommon_bounds(scope)})"
@@ -62,7 +65,7 @@ def quantile_records(scope: Scope) -> tuple[Record, ...]:
         *(
             Record(
                 records.LATENCY_QUANTILE,
-                f"histogram_quantile({q:g}, {judged})",
+                f"histogram_quantile({q:g}, {judged}) >= 0",
                 scope.labels | {"quantile": f"{q:g}"},
             )
             for q in scope.spec.latency.quantiles
