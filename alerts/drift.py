@@ -40,11 +40,21 @@ def drift_groups(scope: Scope) -> tuple[Group, ...]:
 
 
 def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
+    """
+    The page and the warning of the table.
+
+    Where the latency budget's page was there first, the critical cell only warns: its page silences the budget's,
+    but none takes back a page that was sent. Which of both was first is read from ALERTS.
+    """
     joint, quantile = scope.spec.joint, f"P{scope.spec.joint.latency_quantile * 100:g}"
     live = {
         level: f"max by (service) ({scope.recorded(names.LEVEL, _level(level))}) == {LEVELS[level]}"
         for level in ("warn", "critical")
     }
+    paged = promql(
+        f"({_firing(scope, alerts.LATENCY_BURN_FAST)}"
+        f"\nunless on (service) {_firing(scope, alerts.JOINT_CRITICAL)})"
+    )
     told = (
         f"Live cells:{LIVE}{RISES} The table stands in slo.yaml (joint); levels are of {quantile} over its baseline "
         "and the state of embedding drift, and the baseline stands still while this fires."
@@ -52,7 +62,7 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
     return (
         Alert(
             alerts.JOINT_CRITICAL,
-            live["critical"],
+            promql(f"{live['critical']}\nunless on (service) {paged}"),
             "page",
             "{{ $labels.service }}: latency is far over its baseline while embeddings drift",
             told,
@@ -62,10 +72,13 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
         ),
         Alert(
             alerts.JOINT_WARN,
-            f"{live['warn']}\nunless on () ({live['critical']})",
+            promql(
+                f"{live['warn']}\nunless on () ({live['critical']})"
+                f"\nor ({live['critical']}\nand on (service) {paged})"
+            ),
             "warning",
             "{{ $labels.service }}: latency rises over its baseline, or embeddings drift",
-            told,
+            f"{told} A critical cell is a warning here while {alerts.LATENCY_BURN_FAST}, which came first, pages.",
             for_seconds=joint.for_,
             labels=scope.labels,
             links=links(scope.spec, alerts.JOINT_WARN, "drift"),
@@ -150,6 +163,10 @@ def _retrieval_alert(scope: Scope) -> Alert:
         labels=scope.labels,
         links=links(scope.spec, alerts.RETRIEVAL_POOR, "drift"),
     )
+
+
+def _firing(scope: Scope, alert: str) -> str:
+    return scope.recorded("ALERTS", f'alertname="{alert}"', 'alertstate="firing"', 'severity="page"')
 
 
 def _level(level: str) -> str:

@@ -409,3 +409,34 @@ def test_what_a_person_reads_at_night(tmp_path: Path) -> None:
     assert rendered("inferwatch.title", path).strip() == "[PAGE] chat / m: EngineDown"
     write("resolved", over)
     assert rendered("inferwatch.title", path).strip() == "[OK] chat / m: EngineHung"
+
+
+def test_latency_and_drift_are_one_page_whichever_was_first(alertmanager: Running, hook: Hook) -> None:
+    """The joint page silences the budget's that comes after it; a budget's page that was first has a warning beside it."""
+    joint = {"alertname": "LatencyAndDriftCritical", "severity": "page", "service": "llm"}
+    alertmanager.post(joint)
+    wait_for(lambda: hook.names() == ["LatencyAndDriftCritical"], 10)
+    alertmanager.post(
+        joint,
+        engine("LatencyBurnFast", "chat", sloth_id="llm-request-latency"),
+        {"alertname": "LatencyOrDriftWarning", "severity": "warning", "service": "llm"},
+    )
+    # What the rules send when the budget's page was first: drift-streams.promtool.yaml holds them to it.
+    alertmanager.post(
+        engine("LatencyBurnFast", "chat", sloth_id="other-request-latency", service="other"),
+        {"alertname": "LatencyOrDriftWarning", "severity": "warning", "service": "other"},
+    )
+    wait_for(lambda: "LatencyBurnFast" in hook.names(), 10)
+    time.sleep(3)
+
+    assert alertmanager.inhibited() == {"LatencyBurnFast(chat)", "LatencyOrDriftWarning"}
+    pages = [
+        (alert["labels"]["service"], alert["labels"]["alertname"])
+        for notice in hook.received
+        if notice["receiver"] == "page"
+        for alert in notice["alerts"]
+    ]
+    assert sorted(pages) == [("llm", "LatencyAndDriftCritical"), ("other", "LatencyBurnFast")]
+    assert {
+        alert["labels"]["service"] for alert in alertmanager.get("/api/v2/alerts?inhibited=true&active=false")
+    } == {"llm"}
