@@ -13,6 +13,7 @@ ALLOWED: Mapping[tuple[str, str], str] = {
     ("exporter-node-host", "pid"): "it tells how busy an engine's threads are",
     ("exporter-node-host", "mount /proc"): "that is where processes and pressure are read, read-only",
     ("exporter-node-host", "mount /sys"): "that is where cgroups are read, read-only",
+    ("otel-firing", "pid"): "it tells the sampler's process of firing models; the namespace is the sampler's",
     ("engine-gpu", "devices"): "the engine computes on the GPU",
     ("engine-gpu", "tmpfs exec"): "Triton compiles kernels there and loads them",
 }

@@ -37,9 +37,13 @@ FOREIGN: Mapping[str, Image] = {
         65534, frozenset({"/bin/amtool", "wget"}), {"/alertmanager": (65534, 65534, 0o755)}
     ),
     "grafana/grafana": Image(472, frozenset({"wget", "sh"}), {"/var/lib/grafana": (472, 0, 0o777)}),
+    # No shell and nothing to call: what runs from these two has no health check.
+    "otel/opentelemetry-collector-contrib": Image(10001, frozenset()),
+    "jaegertracing/jaeger": Image(10001, frozenset()),
+    "grafana/loki": Image(10001, frozenset()),
     "vllm/vllm-openai": Image(0, frozenset({"python3", "sh"})),
 }
-OURS = ("inferwatch", "inferwatch-vllm-cpu")
+OURS = ("inferwatch", "inferwatch-vllm-cpu", "inferwatch-rag")
 _INSTALL = re.compile(r"install -d -o (\d+) -g (\d+) -m (\d+) ([^&\\\n]+)")
 
 

@@ -34,6 +34,7 @@ class Folders:
     config: Path = Path("/etc/inferwatch")
     secrets: Path = Path("/run/inferwatch/secrets")
     notify: Path = Path("/run/notify")
+    firing: Path = Path("/var/lib/firing/models.yaml")
     templates: str = "/etc/alertmanager/templates/*.tmpl"
     receiver: str = "http://receiver:9095/notify"
 
@@ -46,6 +47,8 @@ def prepare(spec: Spec, folders: Folders, environ: Mapping[str, str]) -> list[st
     config.write_json(folders.config / "targets" / "engines.json", config.engine_targets(chosen))
     config.write_json(folders.config / "targets" / "nodes.json", [])
     config.write_json(folders.config / "targets" / "drift.json", _drift_targets(chosen, environ))
+    config.write_json(folders.config / "targets" / "rag.json", [])
+    _firing_list(folders.firing)
     config.write_yaml(folders.config / "exporter-engine.yml", {"allow": files.allowed_targets(chosen)})
     config.write_text(folders.config / "alertmanager.yml", _alertmanager(spec, folders))
     return [
@@ -93,6 +96,12 @@ def _copy_secrets(folders: Folders) -> list[str]:
         (target / path.name).write_bytes(text)
         (target / path.name).chmod(0o440)
     return [path.name for path in wanted]
+
+
+def _firing_list(path: Path) -> None:
+    """The sampler reads it at its start; the watcher rewrites it."""
+    if not path.is_file():
+        config.write_text(path, "[]\n")
 
 
 def _selection(spec: Spec, environ: Mapping[str, str]) -> Selection:

@@ -19,18 +19,27 @@ PLACES = config.Places(
         "exporter-analysis": "exporter-analysis:9484",
         "prometheus": "prometheus:9090",
         "alertmanager": "alertmanager:9093",
+        "collector-self": "otel-collector:8888",
+        "collector-spans": "otel-collector:8889",
+        "sampler-self": "otel-sampler:8898",
+        "firing": "otel-firing:9486",
     },
     rules="/etc/prometheus/rules/*.yaml",
     engines="/etc/inferwatch/targets/engines.json",
     nodes="/etc/inferwatch/targets/nodes.json",
     drift="/etc/inferwatch/targets/drift.json",
+    rag="/etc/inferwatch/targets/rag.json",
+    traced=True,
+    sampled=True,
+    joined="/etc/prometheus/joined/*.yaml",
 )
 
 
 def prometheus_config(spec: Spec) -> dict[str, Any]:
     """Prometheus' configuration in docker compose; it keeps samples as long as slo.yaml says."""
-    kept = {"storage": {"tsdb": {"retention": {"time": f"{spec.retention_days}d"}}}}
-    return config.prometheus_config_at(spec, PLACES) | kept
+    made = config.prometheus_config_at(spec, PLACES)
+    kept = {"tsdb": {"retention": {"time": f"{spec.retention_days}d"}}}
+    return made | {"storage": {**made.get("storage", {}), **kept}}
 
 
 def write(*, check: bool, root: Path = ROOT) -> list[str]:

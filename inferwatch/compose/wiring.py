@@ -17,8 +17,10 @@ KNOWN_PORTS: Mapping[str, int] = {
     "prom/prometheus": 9090,
     "prom/alertmanager": 9093,
     "grafana/grafana": 3000,
+    "grafana/loki": 3100,
     "inferwatch-vllm-cpu": 8000,
 }
+_PORT_VARIABLE = re.compile(r"INFERWATCH_[A-Z_]+_PORT")
 
 
 def listens(service: Service) -> set[int]:
@@ -27,6 +29,12 @@ def listens(service: Service) -> set[int]:
     found = {int(m[1]) for word in words if (m := _LISTEN.match(word))}
     everywhere = "0.0.0.0" in words
     found |= {int(words[i + 1]) for i, w in enumerate(words[:-1]) if w in PORT_FLAGS and everywhere}
+    # The collectors and Jaeger are told by their environment.
+    found |= {
+        int(value)
+        for name, value in (service.raw.get("environment") or {}).items()
+        if _PORT_VARIABLE.fullmatch(name)
+    }
     if not found and service.repository in KNOWN_PORTS:
         found = {KNOWN_PORTS[service.repository]}
     return found

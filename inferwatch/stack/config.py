@@ -30,9 +30,10 @@ class Places:
         engines: the file_sd file of the engines.
         nodes: the file_sd file of the node agents, where there may be some.
         loads: the file_sd file of load runs under way, where there may be some.
-        drift: the file_sd file of drift exporters, where a person runs some.
+        drift: the file_sd files of drift exporters, where there may be some.
         rag: the file_sd file of RAG services, where there may be some.
         traced: whether a collector runs at the addresses ``collector-self`` and ``collector-spans``.
+        joined: glob of rules over what Loki writes into Prometheus, where there is a Loki.
         sampled: whether a second one samples, at ``sampler-self``, with the watcher of firing models at ``firing``.
     """
 
@@ -45,6 +46,7 @@ class Places:
     rag: str | None = None
     traced: bool = False
     sampled: bool = False
+    joined: str | None = None
 
 
 def native_places(settings: Settings, *, traced: bool = False) -> Places:
@@ -54,7 +56,7 @@ def native_places(settings: Settings, *, traced: bool = False) -> Places:
         rules=str(settings.root / "alerts" / "rules" / "*.yaml"),
         engines=str(settings.targets_file),
         loads=str(settings.loads_file),
-        drift=str(settings.drift_file),
+        drift=str(settings.drift_file.with_name("drift*.json")),
         rag=str(settings.rag_file) if traced else None,
         traced=traced,
         sampled=traced and settings.environment == "production",
@@ -75,7 +77,7 @@ def prometheus_config_at(spec: Spec, places: Places) -> dict[str, Any]:
             "scrape_timeout": f"{intervals.scrape_timeout_seconds:g}s",
             "evaluation_interval": f"{intervals.evaluation_seconds:g}s",
         },
-        "rule_files": [places.rules],
+        "rule_files": [places.rules, *([places.joined] if places.joined else [])],
         **({"storage": {"exemplars": {"max_exemplars": MAX_EXEMPLARS}}} if places.traced else {}),
         "alerting": {
             "alertmanagers": [{"static_configs": [{"targets": [places.addresses["alertmanager"]]}]}]
@@ -148,7 +150,7 @@ def _load_jobs(places: Places) -> list[dict[str, Any]]:
 
 
 def _drift_jobs(places: Places) -> list[dict[str, Any]]:
-    """Drift exporters that a person runs and names in the file; their targets carry the service."""
+    """Drift exporters, our own and those that a person runs; their targets carry the service."""
     if places.drift is None:
         return []
     return [
@@ -183,6 +185,14 @@ def load_targets(service: str, port: int) -> list[dict[str, Any]]:
 def rag_targets(settings: Settings) -> list[dict[str, Any]]:
     """The stack's RAG service in file_sd form; its service is the one that its spans name."""
     return [{"targets": [f"{HOST}:{settings.port('rag')}"], "labels": {labels.SERVICE: RAG_SERVICE}}]
+
+
+def drift_targets(settings: Settings, selection: Selection) -> list[dict[str, Any]]:
+    """Our own drift exporter in file_sd form; none where nobody wrote its configuration."""
+    if not settings.drift_config.is_file():
+        return []
+    address = f"{HOST}:{settings.port('exporter-drift')}"
+    return [{"targets": [address], "labels": {labels.SERVICE: selection.service}}]
 
 
 def engine_targets(selection: Selection) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ def write_all(spec: Spec, settings: Settings, selection: Selection, *, traced: b
         traces.write_files(settings)
         config.write_json(settings.rag_file, config.rag_targets(settings) if selection.rag else [])
     config.write_json(settings.targets_file, config.engine_targets(selection))
+    config.write_json(settings.own_drift_file, config.drift_targets(settings, selection))
     observe.write_rules(spec, settings, selection)
     rules = str(observe.rules_folder(settings, selection) / "*.yaml")
     config.write_yaml(

@@ -42,6 +42,7 @@ def stack_services(
         _exporter_engine(settings),
         _exporter_canary(settings),
         _exporter_node(settings),
+        *([_exporter_drift(settings)] if settings.drift_config.is_file() else []),
         alertmanager(settings, binaries["alertmanager"]),
         prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
         _exporter_analysis(settings),
@@ -153,6 +154,20 @@ def _exporter_node(settings: Settings) -> Service:
         url=settings.url("exporter-node"),
         ready_path="/-/ready",
         config_files=(settings.spec_path,),
+    )
+
+
+def _exporter_drift(settings: Settings) -> Service:
+    config = settings.drift_config
+    return Service(
+        name="exporter-drift",
+        argv=python(
+            *("exporters", "drift", "--listen", f"{HOST}:{settings.port('exporter-drift')}"),
+            *("--config", str(config), "--spec", str(settings.spec_path)),
+        ),
+        url=settings.url("exporter-drift"),
+        ready_path="/-/ready",
+        config_files=(config, settings.spec_path),
     )
 
 

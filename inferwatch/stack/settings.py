@@ -24,6 +24,7 @@ PORT_OFFSETS: Mapping[str, int] = {
     "exporter-canary": 102,
     "exporter-node": 103,
     "exporter-analysis": 104,
+    "exporter-drift": 105,
     "rag": 110,
     "otlp-grpc": 117,
     "otlp-http": 118,
@@ -134,8 +135,18 @@ class Settings:
 
     @property
     def drift_file(self) -> Path:
-        """Drift exporters to scrape, in Prometheus' file_sd form; a person writes it."""
+        """Drift exporters that a person runs, in Prometheus' file_sd form; a person writes it."""
         return self.run_dir / "targets" / "drift.json"
+
+    @property
+    def own_drift_file(self) -> Path:
+        """The stack's own drift exporter in the same form; empty without drift_config."""
+        return self.run_dir / "targets" / "drift-own.json"
+
+    @property
+    def drift_config(self) -> Path:
+        """What the stack's own drift exporter reads; a person writes it, and without it there is none."""
+        return self.run_dir / "drift.yml"
 
     @property
     def loads_file(self) -> Path:
