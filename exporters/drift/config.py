@@ -70,6 +70,15 @@ class Config(_Strict):
     tap: Tap | None = None
     limits: LimitsConfig = LimitsConfig()
 
+    def at(self, ingest: str | None, tap: str | None) -> "Config":
+        """The same with other addresses; that of the tap matters only where there is one."""
+        changed: dict[str, Ingest | Tap] = {}
+        if ingest is not None:
+            changed["ingest"] = self.ingest.model_copy(update={"listen": ingest})
+        if tap is not None and self.tap is not None:
+            changed["tap"] = self.tap.model_copy(update={"listen": tap})
+        return self.model_copy(update=changed)
+
     def bounds(self) -> Limits:
         """The limits as streams take them."""
         return Limits(self.limits.streams, self.limits.tenants, self.limits.vector_bytes)

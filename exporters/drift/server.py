@@ -118,6 +118,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", type=Path, help="drift.yml: references, ingest, tap, limits")
     parser.add_argument("--listen", default="127.0.0.1:9490", help="HOST:PORT of /metrics (%(default)s)")
+    for port in ("ingest", "tap"):
+        parser.add_argument(f"--{port}", metavar="HOST:PORT", help=f"in place of {port}.listen of the config")
     parser.add_argument("--spec", type=Path, default=spec.DEFAULT_PATH, help="slo.yaml: its drift section")
     parser.add_argument(
         "--web-config", type=Path, help="TLS and basic auth, in the exporter toolkit's format"
@@ -128,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
 async def _run(options: argparse.Namespace) -> None:
     listen = parse_listen(options.listen)
     web_config = load_web_config(options.web_config) if options.web_config else None
-    config = load_config(options.config) if options.config else Config()
+    config = (load_config(options.config) if options.config else Config()).at(options.ingest, options.tap)
     folder = options.config.parent if options.config else Path()
     parts = prepare(config, folder, spec.load(options.spec).drift, web_config)
     await serve(drift_app(parts), listen, web_config)

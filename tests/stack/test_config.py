@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
 
-from inferwatch.stack import config, files
+from inferwatch.stack import config, files, services
+from inferwatch.stack.processes import Service
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
 from slo import spec as slo_spec
@@ -108,9 +110,33 @@ def test_a_load_run_is_scraped_as_the_service_it_loads() -> None:
 
 
 def test_drift_exporters_are_scraped_where_a_person_names_them(settings: Settings) -> None:
-    """The file lies beside the engines'; without it there is no target."""
+    """The person's file lies beside the engines', and beside that the one of our own exporter."""
     job = jobs(settings)["llm-drift"]
 
     assert job["file_sd_configs"] == [
-        {"files": [str(settings.run_dir / "targets" / "drift.json")], "refresh_interval": "5s"}
+        {"files": [str(settings.run_dir / "targets" / "drift*.json")], "refresh_interval": "5s"}
     ]
+
+
+def test_a_drift_yml_in_the_run_folder_starts_and_scrapes_a_drift_exporter(settings: Settings) -> None:
+    """Without the file there is neither service nor target; a change of it starts the exporter anew."""
+    spec = slo_spec.load(settings.spec_path)
+
+    def found() -> tuple[list[Service], object]:
+        files.write_all(spec, settings, WISH)
+        some = services.stack_services(
+            spec, settings, WISH, {name: Path(name) for name in ("prometheus", "alertmanager")}, None
+        )
+        own = [one for one in some if one.name == "exporter-drift"]
+        return own, json.loads((settings.run_dir / "targets" / "drift-own.json").read_text())
+
+    assert found() == ([], [])
+    settings.drift_config.write_text("references: []\n")
+    (service,), targets = found()
+    before = service.command_digest()
+    settings.drift_config.write_text("references: [{file: minilm.npz}]\n")
+
+    assert targets == [{"targets": ["127.0.0.1:19105"], "labels": {"service": "llm"}}]
+    assert service.argv[1:5] == ("-m", "exporters", "drift", "--listen")
+    assert str(settings.run_dir / "drift.yml") in service.argv
+    assert service.command_digest() != before

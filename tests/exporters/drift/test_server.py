@@ -13,7 +13,7 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporters.configfile import ConfigError
-from exporters.drift.config import Config, Ingest, load_config, references
+from exporters.drift.config import Config, Ingest, Tap, load_config, references
 from exporters.drift.profile import Profile, save
 from exporters.drift.server import drift_app, main, prepare
 from slo.signals import Drift
@@ -192,6 +192,15 @@ def test_an_ingest_port_beyond_loopback_needs_a_token(tmp_path: Path, drift: Dri
     """Open to the network and without a token: refused before anything listens."""
     with pytest.raises(ConfigError, match="is not loopback and ingest"):
         prepare(Config(ingest=Ingest(listen="0.0.0.0:9484")), tmp_path, drift)
+
+
+def test_addresses_of_the_command_line_stand_over_those_of_the_file() -> None:
+    """A container listens on all addresses, whatever the mounted file says; a tap that is not there is not made."""
+    both = Config(tap=Tap(upstream="http://127.0.0.1:8000")).at("0.0.0.0:1", "0.0.0.0:2")
+
+    assert both.tap is not None
+    assert (both.ingest.listen, both.tap.listen) == ("0.0.0.0:1", "0.0.0.0:2")
+    assert Config().at(None, "0.0.0.0:2") == Config()
 
 
 def test_a_reference_of_another_model_is_an_error(tmp_path: Path, profile: Profile) -> None:
