@@ -195,14 +195,6 @@ def drift_targets(settings: Settings, selection: Selection) -> list[dict[str, An
     return [{"targets": [address], "labels": {labels.SERVICE: selection.service}}]
 
 
-def drift_targets(settings: Settings, selection: Selection) -> list[dict[str, Any]]:
-    """Our own drift exporter in file_sd form; none where nobody wrote its configuration."""
-    if not settings.drift_config.is_file():
-        return []
-    address = f"{HOST}:{settings.port('exporter-drift')}"
-    return [{"targets": [address], "labels": {labels.SERVICE: selection.service}}]
-
-
 def engine_targets(selection: Selection) -> list[dict[str, Any]]:
     """The engines in file_sd form; the exporter's canary reads the same file."""
     return [{"targets": list(selection.urls), "labels": {labels.SERVICE: selection.service}}]
