@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from dashboards import (
     batching_page,
+    chip_page,
     collector_page,
     drift_page,
     engine_page,
@@ -18,7 +19,7 @@ from dashboards import (
 )
 from dashboards.style import Json
 from slo.names import drift, load, node, rag, traces
-from slo.names.dashboards import COLLECTOR_UID, DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
+from slo.names.dashboards import CHIP_UID, COLLECTOR_UID, DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
 from slo.spec import Spec
 
 DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
@@ -28,6 +29,7 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
     kv_page.build,
     gpu_page.build,
     node_page.build,
+    chip_page.build,
     rag_page.build,
     drift_page.build,
     load_page.build,
@@ -39,6 +41,7 @@ DASHBOARDS: tuple[Callable[[Spec], Json], ...] = (
 NEEDS = {
     GPU_UID: node.GPU_UP,
     NODE_UID: node.GPU_UP,
+    CHIP_UID: node.GPU_UP,
     LOAD_UID: load.RUN_INFO,
     DRIFT_UID: drift.STREAMS,
     RAG_UID: rag.REQUESTS,
@@ -52,6 +55,16 @@ MAY_BE_MISSING = {
     node.CGROUP_MEMORY_BYTES: "without cgroup v2",
     node.CGROUP_MEMORY_LIMIT_BYTES: "without a memory limit",
     node.CGROUP_PRESSURE_SECONDS_TOTAL: "without cgroup v2",
+    node.GPU_NVLINK_UP: "without NVLink",
+    node.GPU_NVLINK_BYTES_PER_SECOND: "without NVLink, or without GPM",
+    node.GPU_NVLINK_ERRORS_TOTAL: "without NVLink",
+    node.GPU_MIG_SM_ACTIVE_RATIO: "without MIG",
+    node.GPU_MIG_MEMORY_USED_BYTES: "without MIG",
+    node.GPU_MIG_MEMORY_TOTAL_BYTES: "without MIG",
+    node.GPU_READ_ERRORS_TOTAL: "while no reading fails",
+    node.GPU_XID_CODE_TOTAL: "before the first fault",
+    node.GPU_UNSUPPORTED_READINGS: "where the chip has every reading",
+    node.GPU_RECOVERY_ACTION: "with drivers that do not tell",
     "otelcol_exporter_sent_spans": "before the first span is sent, or where traces go to a file",
     "otelcol_exporter_queue_size": "where traces go to a file",
     "otelcol_exporter_queue_capacity": "where traces go to a file",
