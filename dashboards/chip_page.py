@@ -234,7 +234,7 @@ def _clocks() -> Band:
                 "Power, from the energy counter",
                 "Energy over time: what was really drawn, between samples too.",
                 SOURCE,
-                [query(_rate(node.GPU_ENERGY_JOULES_TOTAL, BY), WHICH)],
+                [query(_rate(node.GPU_ENERGY_JOULES_TOTAL, BY), WHICH, interval="1m")],
                 "watt",
                 width=8,
                 many=True,
