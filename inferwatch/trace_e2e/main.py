@@ -147,14 +147,15 @@ def slowed(run: Run) -> None:
     plan = run.plan
     run.expect(run.firing() == set(), f"nothing has fired so far: {sorted(run.firing())}")
     mine = {(alerts.RAG_STAGE_SLOW, plan.slowed)}
-    began = time.time()
     with run.traffic.flowing() as asked:
         slow(run.stand.settings.url("rag"), plan.slowed, plan.delay)
 
         def told() -> bool:
-            file = run.stand.settings.notifications_file
-            found = notices.first(file, (alerts.RAG_STAGE_SLOW,), "firing", began)
-            return found is not None and found.labels.get("stage") == plan.slowed
+            return any(
+                (one.alert, one.labels.get("stage"), one.status)
+                == (alerts.RAG_STAGE_SLOW, plan.slowed, "firing")
+                for one in notices.read(run.stand.settings.notifications_file)
+            )
 
         run.facts["slow_to_notification_s"] = run.wait(f"slow {plan.slowed} is delivered as an alert", told)
         time.sleep(plan.slow_on)
@@ -266,6 +267,7 @@ def run(
             traffic.end()
     return {
         "compressed": f"windows of {plan.window} s stand for 5 min; scrape and evaluation every second",
+        "thresholds_s": dict(plan.thresholds),
         "requests": len(held.asked),
         "ready_s": ready,
         **held.facts,
