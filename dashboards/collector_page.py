@@ -13,8 +13,8 @@ OWN = f'job="{rag.JOB_COLLECTOR}",instance=~"$instance"'
 SOURCE = "the collector's own metrics"
 SOURCE_SPANS = "the collector, from spans"
 ACCEPTED = "otelcol_receiver_accepted_spans"
-REFUSED = "otelcol_receiver_refused_spans|otelcol_receiver_failed_spans"
-LOST = "otelcol_exporter_send_failed_spans|otelcol_exporter_enqueue_failed_spans"
+REFUSED, UNREADABLE = "otelcol_receiver_refused_spans", "otelcol_receiver_failed_spans"
+UNSENT, UNQUEUED = "otelcol_exporter_send_failed_spans", "otelcol_exporter_enqueue_failed_spans"
 
 
 def build(spec: Spec) -> Json:
@@ -34,8 +34,14 @@ def _of(metric: str) -> str:
     return f"{metric}{{{OWN}}}"
 
 
-def _any(names: str) -> str:
-    return f'{{__name__=~"({names})(_total)?",{OWN}}}'
+def _spelt(name: str) -> str:
+    """A counter with or without `_total`, which depends on the collector's version; there is one of the two."""
+    return f'{{__name__=~"{name}(_total)?",{OWN}}}'
+
+
+def _happened(*names: str) -> str:
+    """Events over the chosen time; a counter of failures is not there before the first one."""
+    return " + ".join(f"(sum(increase({_spelt(name)}[$__range])) or vector(0))" for name in names)
 
 
 def _full(by: str) -> str:
@@ -61,7 +67,7 @@ def _answer(spec: Spec) -> Band:
                 "Spans refused",
                 "Spans that the receivers refused or could not read, over the chosen time.",
                 SOURCE,
-                [query(f"sum(increase({_any(REFUSED)}[$__range]))", instant=True)],
+                [query(_happened(REFUSED, UNREADABLE), instant=True)],
                 "none",
                 steps=bad_above(1, 1),
                 width=5,
@@ -73,7 +79,7 @@ def _answer(spec: Spec) -> Band:
                 "Spans lost",
                 "Spans that could not be sent in time or did not fit into a queue, over the chosen time.",
                 SOURCE,
-                [query(f"sum(increase({_any(LOST)}[$__range])) or vector(0)", instant=True)],
+                [query(_happened(UNSENT, UNQUEUED), instant=True)],
                 "none",
                 steps=bad_above(1, 1),
                 width=5,
@@ -128,8 +134,13 @@ def _through(spec: Spec) -> Band:
                 "Spans refused, unreadable, not sent or not queued, by what happened; nothing is shown while none are.",
                 SOURCE,
                 [
-                    query(f"sum by (receiver) (rate({_any(REFUSED)}[{RATE}])) > 0", "refused by {{receiver}}"),
-                    query(f"sum by (exporter) (rate({_any(LOST)}[{RATE}])) > 0", "lost to {{exporter}}"),
+                    query(f"sum by ({by}) (rate({_spelt(name)}[{RATE}])) > 0", f"{what} {{{{{by}}}}}")
+                    for name, by, what in (
+                        (REFUSED, "receiver", "refused by"),
+                        (UNREADABLE, "receiver", "unreadable for"),
+                        (UNSENT, "exporter", "not sent to"),
+                        (UNQUEUED, "exporter", "not queued for"),
+                    )
                 ],
                 "cps",
                 width=8,
