@@ -26,8 +26,8 @@ REHEARSED = "sim"
 # A limit under this multiple of the measured peak is too tight, as too many published compose files show.
 ROOM = 2.0
 _JOB = re.compile(r'job(=~?)"([^"]+)"')
-# Jobs of parts that a person adds: engines scraped without our exporter, and embeddings to be watched.
-ADDED_JOBS = frozenset({labels.JOB_DIRECT, labels.JOB_DRIFT})
+# The job of a part that a person adds: engines scraped without our exporter.
+ADDED_JOBS = frozenset({labels.JOB_DIRECT})
 
 
 @dataclass(frozen=True)

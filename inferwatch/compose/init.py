@@ -20,7 +20,7 @@ from slo import spec as slo_spec
 from slo.names import labels
 from slo.spec import Spec
 
-PASSWORDS = ("grafana_admin_password",)
+PASSWORDS = ("grafana_admin_password", "drift_ingest_token")
 PASSWORD_BYTES = 24
 # Beside the person's secret files; neither is a secret.
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*:\d{1,5}")

@@ -54,6 +54,11 @@ def test_the_shipped_file_has_no_fault() -> None:
         (lambda s: s["exporter-engine"].update(cap_add=["SYS_PTRACE"]), "exporter-engine: keeps capabilities"),
         (lambda s: s["exporter-engine"].update(security_opt=[]), "exporter-engine: may gain privileges"),
         (lambda s: s["grafana"].pop("mem_limit"), "grafana: has no memory limit"),
+        (lambda s: s["exporter-drift"].update(ports=["9491:9491"]), "exporter-drift: port 9491 on every address"),
+        (
+            lambda s: s["exporter-drift"].update(environment={"UPSTREAM": "http://embedder:8000"}),
+            "embedder:8000: no service has that name",
+        ),
         (lambda s: s["grafana"].pop("logging"), "grafana: its logs grow without end"),
         (lambda s: s["receiver"].update(pid="host"), "receiver: shares a namespace with the host"),
         (lambda s: s["exporter-node"].pop("pid"), "exporter-node: pid is listed as an exception and is none"),

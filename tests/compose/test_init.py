@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from inferwatch.compose import engine_cpu
+from exporters.drift.config import Ingest, ingest_token, load_config
+from inferwatch.compose import engine_cpu, model
 from inferwatch.compose.init import Folders, add_node, prepare
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.vllm_cpu import VllmCpu
@@ -41,6 +42,20 @@ def test_the_password_is_made_once_and_never_shown(folders: Folders) -> None:
     assert first not in "".join(said + again)
 
 
+def test_the_drift_exporter_finds_its_token_and_is_scraped(folders: Folders) -> None:
+    """What deploy/drift and .env name is made here: a token that the ingest port takes, and the target."""
+    root = Path(__file__).resolve().parents[2]
+    named = load_config(root / "deploy" / "drift" / "drift.yml").ingest
+    assert named.token_file == "/run/inferwatch/secrets/drift_ingest_token"
+    prepare(slo_spec.load(), folders, {**ENGINES, **model.read_env(root / ".env")})
+    token = ingest_token(Ingest(token_file="drift_ingest_token"), folders.secrets, "0.0.0.0")
+
+    assert token is not None
+    assert json.loads((folders.config / "targets" / "drift.json").read_text()) == [
+        {"targets": ["exporter-drift:9490"], "labels": {"service": "llm"}}
+    ]
+
+
 def test_targets_and_the_allow_list_come_from_env(folders: Folders) -> None:
     """Every engine named in .env is a target with its service, and nothing else may be read."""
     prepare(slo_spec.load(), folders, ENGINES)
@@ -55,7 +70,7 @@ def test_targets_and_the_allow_list_come_from_env(folders: Folders) -> None:
 
 
 def test_drift_exporters_are_those_named(folders: Folders) -> None:
-    """None as shipped; named ones carry the service; what is no address is refused."""
+    """None where none is named; named ones carry the service; what is no address is refused."""
     file = folders.config / "targets" / "drift.json"
     prepare(slo_spec.load(), folders, {**ENGINES, "INFERWATCH_DRIFT": ""})
     assert json.loads(file.read_text()) == []
