@@ -48,7 +48,8 @@ the secrets folder switch ways on: `webhook_url`, `slack_url`, `pagerduty_routin
 `watchdog_url` for a dead man's switch outside. Alertmanager reads them itself; nothing is copied. It
 expands no `${VAR}`: the check before its start refuses one. Pages, tickets and warnings have a route
 each. The incident silences its symptoms: a service that is down its burn rates and signals, an engine
-that is down its own states, a page the ticket of the same promise.
+that is down its own states, a page the ticket of the same promise. A RAG stage that is slow is told once: not
+again for the request that it makes slow or the pool whose connections it holds.
 
 ## Alerts
 

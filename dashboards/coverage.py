@@ -6,7 +6,7 @@ right now, and from its recording rules: never from our constants.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,7 @@ def examine(
             report.not_examined.append(f"{board['uid']} needs {needed}, which no target exports")
             continue
         values = chosen(board, {})
+        excused: set[str] = set()
         for where, expr in _expressions(board):
             try:
                 names = metric_names(prometheus, fill_in(expr, values, view))
@@ -76,12 +77,13 @@ def examine(
             queried |= names
             for name in sorted(names - served - recorded - _OF_PROMETHEUS):
                 if when := (may_be_missing or {}).get(name):
+                    excused.add(expr)
                     report.not_examined.append(f"{board['uid']}: {where}: no {name} {when}")
                 elif not _OF_A_SCRAPE.match(name):
                     report.faults.append(f"{board['uid']}: {where}: nobody exports {name}")
         given = answers(board, prometheus, values, view)
         for panel in panels:
-            _judge(report, board, panel, given[panel["id"]])
+            _judge(report, board, panel, given[panel["id"]], excused)
     shown = {_SUFFIX.sub("", name) for name in queried}
     judged = {_SUFFIX.sub("", n) for n in _in_rules(prometheus)}
     ours = {_SUFFIX.sub("", name) for name in served if OURS.match(name)}
@@ -156,8 +158,11 @@ def exported(targets: Sequence[Target]) -> set[str]:
     return names
 
 
-def _judge(report: Report, board: Json, panel: Json, given: Sequence[Answer]) -> None:
-    """Count the panel's queries and hold what they gave against its unit and legend."""
+def _judge(report: Report, board: Json, panel: Json, given: Sequence[Answer], excused: Set[str]) -> None:
+    """Count the panel's queries and hold what they gave against its unit and legend.
+
+    *excused*: expressions of which a metric is rightly not there; that they give nothing is told already.
+    """
     defaults = panel["fieldConfig"]["defaults"]
     low, high = RANGES.get(defaults.get("unit", ""), (-math.inf, math.inf))
     high = max(high, defaults.get("max", high))
@@ -171,7 +176,8 @@ def _judge(report: Report, board: Json, panel: Json, given: Sequence[Answer]) ->
                     *((s.labels, [s.value]) for s in answer.samples)]  # fmt: skip
         values = [v for _, found in labelled for v in found if math.isfinite(v)]
         if not values:
-            report.without_data.append(where)
+            if target["expr"] not in excused:
+                report.without_data.append(where)
             continue
         report.with_data += 1
         if not low <= min(values) <= max(values) <= high and not _is_matrix(panel):

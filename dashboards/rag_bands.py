@@ -3,7 +3,7 @@
 from dashboards.grids import matrix, rows_heatmap, table
 from dashboards.layout import Band
 from dashboards.panels import bar_gauge, timeseries
-from dashboards.rag_common import MODEL, SOURCE_RULES, SOURCE_SERVICE, of, rows
+from dashboards.rag_common import MODEL, RATE, SOURCE_RULES, SOURCE_SERVICE, of, rows
 from dashboards.steps import bad_above, states
 from dashboards.style import RED, ModernPanel, query
 from slo.duration import format_seconds
@@ -163,7 +163,7 @@ def _versions(spec: Spec) -> ModernPanel:
 
 def pools(spec: Spec) -> Band:
     """Waiting for connections, how many are in use, what caches answer and what contexts lose."""
-    pool, cut = spec.rag.pool, spec.rag.truncation
+    pool, cut, refused = spec.rag.pool, spec.rag.truncation, of(rag.VECTORS_REJECTED)
     quantile = _is("quantile", f"{spec.rag.judged_quantile:g}")
     return Band(
         8,
@@ -195,12 +195,13 @@ def pools(spec: Spec) -> Band:
             ),
             timeseries(
                 "Caches and context",
-                "Lookups that each cache level answered, and "
-                f"contexts that were cut to fit; over {cut.max_ratio:.0%} of those warns.",
+                "Lookups that each cache level answered, requests whose vector was of no use, and contexts that were "
+                f"cut to fit; over {cut.max_ratio:.0%} of those warns.",
                 SOURCE_SERVICE,
                 [
                     query(f"min by (level) ({of(records.CACHE_HIT)})", "{{level}} hits"),
                     query(f"max({of(records.TRUNCATED)})", "contexts cut"),
+                    query(f"sum(rate({refused}[{RATE}])) / sum({of(records.REQUESTS)})", "vectors of no use"),
                 ],
                 "percentunit",
                 width=8,

@@ -158,6 +158,7 @@ def test_what_may_rightly_be_missing_is_told_and_no_fault(page: None) -> None:
     )
     assert found.faults == []
     assert found.not_examined == ["d: P: no llm_gone while no load runs"]
+    assert (found.queries, found.with_data, found.without_data) == (1, 0, [])
 
 
 def test_no_target_that_can_be_read_is_an_error() -> None:

@@ -38,6 +38,7 @@ NEEDS_A_FAULT = {
     "inferwatch-slo: Alerts that fire now (A)",
     "inferwatch-stack: Why probes failed (A)",
     "inferwatch-stack: Notifications sent (A)",
+    "inferwatch-exporters: Engine pages (B)",
 }
 
 
