@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import numpy as np
@@ -120,6 +121,28 @@ async def test_too_few_vectors_have_a_state_and_no_score(
 
     assert of(series, "llm_drift_state", model="embed-a", state="insufficient") == 1
     assert [key for key in series if key[0] == "llm_drift_score"] == []
+
+
+async def test_broken_vectors_leave_no_nan_on_the_page(
+    running: Running, case: Callable[[str, str], Any]
+) -> None:
+    """A63 as a client posts it, NaN and Infinity as JSON has them not: two accepted, four reasons, no score, no NaN."""
+    text = (
+        json.dumps(case("A63", "vectors")["vectors"])
+        .replace('"NaN"', "NaN")
+        .replace('"Infinity"', "Infinity")
+    )
+    body = f'{{"model": "new", "vectors": {text}}}'
+    status, answer = await running.post(
+        "/v1/vectors", data=body, headers={**AUTH, "Content-Type": "application/json"}
+    )
+    series = await running.series()
+
+    assert (status, answer["accepted"]) == (200, 2)
+    for reason in ("zero", "nan", "inf", "empty"):
+        assert of(series, "llm_drift_vectors_rejected_total", model="new", source="post", reason=reason) == 1
+    assert [key for key in series if key[0] == "llm_drift_score"] == []
+    assert not any(value != value for value in series.values())
 
 
 async def test_a_window_is_given_out_as_npy(running: Running, make: Callable[..., np.ndarray]) -> None:
