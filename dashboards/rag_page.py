@@ -10,7 +10,6 @@ from dashboards.rag_common import (
     RATE,
     SERVICE,
     SOURCE_RULES,
-    SOURCE_SERVICE,
     SOURCE_SPANS,
     SPANS,
     linked,
@@ -56,10 +55,13 @@ def build(spec: Spec) -> Json:
     )
 
 
+def _quantile(stage: str, quantile: float) -> str:
+    return f'stage="{stage}",quantile="{quantile:g}"'
+
+
 def judged(spec: Spec, stage: str) -> str:
     """The judged quantile of one stage, in seconds; the slowest service."""
-    which = f'stage="{stage}",quantile="{spec.rag.judged_quantile:g}"'
-    return f"max({of(records.STAGE_SECONDS, which)})"
+    return f"max({of(records.STAGE_SECONDS, _quantile(stage, spec.rag.judged_quantile))})"
 
 
 def _stage(stage: str) -> str:
@@ -77,20 +79,23 @@ def _answer(spec: Spec) -> Band:
     named = " or ".join(
         f'label_replace({over_promise(spec, stage)}, "stage", "{stage}", "", "")' for stage in rag.STAGES
     )
-    failed = of(records.REQUESTS, f'{rag.LABEL_OUTCOME}="error"')
     way = of(records.NETWORK, f'{records.LABEL_MEASURE}="{records.MEASURE_REQUEST}"', MODEL)
     return Band(
         5,
         [
             stat(
-                f"Whole request, {name}",
-                f"What {spec.rag.judged_quantile:.0%} of requests stay within, promised {whole.threshold_seconds:g} s.",
+                "Whole request",
+                f"What half, {spec.rag.judged_quantile:.0%} and more of the requests stay within; {name} is promised to be "
+                f"at most {whole.threshold_seconds:g} s.",
                 SOURCE_RULES,
-                [query(judged(spec, rag.STAGE_REQUEST))],
+                [query(f"max({of(records.STAGE_SECONDS, _quantile(rag.STAGE_REQUEST, q))})", f"P{q * 100:g}")
+                 for q in spec.rag.quantiles],
                 "s",
                 steps=bad_above(whole.threshold_seconds),
-                width=5,
-                decimals=2,
+                width=7,
+                decimals=1,
+                text="value_and_name",
+                spark=False,
             ),
             stat(
                 "Stage nearest its promise",
@@ -99,7 +104,7 @@ def _answer(spec: Spec) -> Band:
                 [query(f"topk(1, {named})", "{{stage}}", instant=True)],
                 "percentunit",
                 steps=((None, GREEN), (0.8, ORANGE), (1, RED)),
-                width=5,
+                width=6,
                 decimals=0,
                 maximum=1000,
                 text="value_and_name",
@@ -117,24 +122,13 @@ def _answer(spec: Spec) -> Band:
                 spark=False,
             ),
             stat(
-                "Requests that fail",
-                f"Share that ended in an error; from {spec.states.failing.min_error_ratio:.0%} on it is an outage.",
-                SOURCE_SERVICE,
-                [query(f"sum({failed}) / sum({of(records.REQUESTS)})")],
-                "percentunit",
-                steps=bad_above(whole.max_error_ratio, spec.states.failing.min_error_ratio),
-                width=4,
-                decimals=2,
-                no_value="no requests",
-            ),
-            stat(
                 "Between caller and engine",
                 "Mean client-seen less server-seen time of an answer: network, waiting in front, serialisation.",
                 "recording rules over callers' and the engine's spans",
                 [query(f"max({way})")],
                 "s",
                 steps=bad_above(network.max_mean_seconds),
-                width=5,
+                width=6,
                 decimals=0,
                 no_value="not known",
             ),
@@ -181,16 +175,16 @@ def _traces(spec: Spec) -> Band:
     whole = f"increase({of(buckets, root, SPANS)}[{RATE}]) and on ({rag.LABEL_SPAN_SERVICE}) {of_rag}"
     by = f"{rag.LABEL_SPAN_SERVICE}, {rag.LABEL_SPAN_STAGE}"
     own = f'{rag.LABEL_SPAN_STAGE}=~"{"|".join(rag.STAGES)}"'
-    q = spec.rag.judged_quantile
+    q, worst = spec.rag.judged_quantile, max(stage.max_error_ratio for stage in spec.rag.stages)
     return Band(
         9,
         [
             heatmap(
-                "Whole request",
+                "Requests by time",
                 "How long requests took; each dot is one of them, click it for its trace in Jaeger.",
                 f"{SOURCE_SPANS}, with exemplars",
                 f"sum by (le) ({whole})",
-                width=12,
+                width=8,
             ),
             linked(
                 timeseries(
@@ -205,7 +199,7 @@ def _traces(spec: Spec) -> Band:
                         )
                     ],
                     "s",
-                    width=12,
+                    width=8,
                     many=True,
                 ),
                 traces_link(
@@ -213,10 +207,25 @@ def _traces(spec: Spec) -> Band:
                     f"${{__field.labels.{rag.LABEL_SPAN_SERVICE}}}",
                     f"rag.stage=${{__field.labels.{rag.LABEL_SPAN_STAGE}}}",
                 ),
+            ),
+            linked(
+                timeseries(
+                    "Errors of each stage",
+                    f"Share of each stage's spans in error, from {worst:.0%} on it is told; {rag.STAGE_REQUEST} is the whole.",
+                    SOURCE_RULES,
+                    [
+                        query(
+                            f"max by (service, stage) ({of(records.STAGE_ERRORS)})", "{{stage}} · {{service}}"
+                        )
+                    ],
+                    "percentunit",
+                    width=8,
+                    many=True,
+                ),
                 traces_link(
                     "Traces in which this stage failed",
-                    f"${{__field.labels.{rag.LABEL_SPAN_SERVICE}}}",
-                    f"rag.stage=${{__field.labels.{rag.LABEL_SPAN_STAGE}}} error=true",
+                    "${__field.labels.service}",
+                    "rag.stage=${__field.labels.stage} error=true",
                 ),
             ),
         ],

@@ -52,7 +52,7 @@ def test_exemplars_are_on_where_raw_span_metrics_are_read() -> None:
         if "traces_span_metrics_duration_seconds_bucket" in t["expr"]
     }
 
-    assert found == {("Whole request", True), ("Latency of each stage", True)}
+    assert found == {("Requests by time", True), ("Latency of each stage", True)}
 
 
 def test_a_point_of_a_stage_leads_to_its_traces() -> None:
@@ -66,7 +66,8 @@ def test_a_point_of_a_stage_leads_to_its_traces() -> None:
     assert search["queryType"] == "search"
     assert search["service"] == "${__field.labels.service_name}"
     assert search["tags"] == "rag.stage=${__field.labels.rag_stage}"
-    assert "error=true" in unquote(links[1]["url"])
+    (failed,) = panel("Errors of each stage")["fieldConfig"]["defaults"]["links"]
+    assert "rag.stage=${__field.labels.stage} error=true" in unquote(failed["url"])
 
 
 def test_grafana_finds_its_variables_in_a_link() -> None:
