@@ -116,7 +116,7 @@ def _scores(streams: list[tuple[list[str], Stream]]) -> Iterator[Metric]:
 def _numbers(streams: list[tuple[list[str], Stream]], own: Streams) -> Iterator[Metric]:
     now = own.clock()
     gauges: list[tuple[str, str, list[tuple[list[str], float | None]]]] = [
-        (names.RATIO, "The worst score over its threshold; drift is above 1.",
+        (names.RATIO, "How near the worst score is to its threshold, by its rarity; drift is above 1.",
          [(k, s.verdict.ratio if s.verdict else None) for k, s in streams]),
         (names.LIKENESS,
             "Correlation of the spread along the reference's axes; near 0: another model's space.",
