@@ -248,6 +248,31 @@ def test_the_page_silences_the_ticket_of_the_same_promise_only(alertmanager: Run
     assert alertmanager.inhibited() == {"LatencyBurnSlow(chat)"}
 
 
+def test_one_slow_rag_stage_is_one_notification(alertmanager: Running) -> None:
+    """Not the request that it makes slow, nor the pool it holds; a gone collector says why spans are missing."""
+
+    def rag(name: str, stage: str, **more: str) -> dict[str, str]:
+        return {"alertname": name, "severity": "ticket", "service": "rag", "stage": stage, **more}
+
+    alertmanager.post(
+        rag("RagStageSlow", "retrieval"),
+        rag("RagStageSlow", "rerank"),
+        rag("RagRequestSlow", "request"),
+        rag("RagPoolExhausted", "retrieval", pool="index"),
+        rag("RagPoolExhausted", "generate", pool="engine", instance="kept"),
+        {
+            "alertname": "CollectorDown",
+            "severity": "ticket",
+            "service": "inferwatch",
+            "job": "otel-collector",
+        },
+        {"alertname": "RagSpansMissing", "severity": "ticket", "service": "rag2"},
+    )
+    time.sleep(1)
+
+    assert alertmanager.inhibited() == {"RagRequestSlow", "RagPoolExhausted", "RagSpansMissing"}
+
+
 def test_pages_come_at_once_and_together_by_service_and_model(alertmanager: Running, hook: Hook) -> None:
     """Two engines of one model are one notification, another model is another; a ticket waits longer."""
     alertmanager.post(
