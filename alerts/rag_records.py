@@ -4,6 +4,7 @@ The collector counts every span before it samples traces, so nothing here depend
 are taken over one slow evaluation plus one scrape, as those of engines are, and summed over the window.
 """
 
+from alerts.lint import SAMPLES_WANTED
 from alerts.promql import promql, window
 from alerts.rule import Record
 from slo.names import labels
@@ -18,8 +19,10 @@ BUCKET, SUM = names.SPAN_DURATION + "_bucket", names.SPAN_DURATION + "_sum"
 
 
 def step(spec: Spec) -> str:
-    """The range over which bucket rates are taken: neighbouring ones meet without a gap."""
-    return window(spec.intervals.slow_evaluation_seconds + spec.intervals.scrape_seconds)
+    """The range over which bucket rates are taken: neighbouring ones meet without a gap, and hold enough scrapes."""
+    times = spec.intervals
+    meets = times.slow_evaluation_seconds + times.scrape_seconds
+    return window(max(meets, SAMPLES_WANTED * times.scrape_seconds))
 
 
 def renamed(expression: str, *labels_of: tuple[str, str]) -> str:

@@ -8,6 +8,7 @@ import yaml
 
 from alerts.alertmanager.inhibition import INHIBITIONS
 from alerts.expressions import metric_names
+from alerts.lint import faults
 from alerts.rag import rag_groups
 from alerts.rule import Alert, Record
 from slo import spec as slo_spec
@@ -106,6 +107,15 @@ def test_rules_read_only_what_is_published_or_recorded_above() -> None:
             assert unknown <= {rule.name}, f"{group.name}: {rule.name} reads {unknown}"
             if isinstance(rule, Record):
                 known.add(rule.name)
+
+
+@pytest.mark.parametrize("environment", ["production", "staging"])
+def test_windows_hold_enough_scrapes_in_every_environment(environment: str) -> None:
+    """Scraped every 5 s in production, every 15 s in staging: four of them in the shortest window."""
+    spec = slo_spec.load(environment=environment)
+    content = {"groups": [group.as_dict() for group in rag_groups(spec)]}
+
+    assert faults(content, {"": spec.intervals.scrape_seconds}) == []
 
 
 def changed(path: str, value: Any) -> Spec:
