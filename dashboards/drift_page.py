@@ -98,7 +98,7 @@ def _answer(spec: Spec) -> Band:
                 steps=bad_above(1),
                 width=6,
                 decimals=2,
-                unit_words="times the threshold",
+                unit_words="share of the way to the threshold",
                 no_value="not judged yet",
             ),
         ],
@@ -166,7 +166,7 @@ def _table(spec: Spec) -> Band:
 def _together(spec: Spec) -> Band:
     """Both as multiples of what is normal, so that one axis fits them."""
     latency = query(f"max({_of(drift.RISE, labels=SERVICE)})", "latency over its baseline")
-    worst = query(f"max({_of(drift.RATIO)})", "worst detector over its threshold")
+    worst = query(f"max({_of(drift.RATIO)})", "worst detector, 1 at its threshold")
     border = 1 + (spec.joint.latency_bands[0].up_to_ratio or 0.0)
     return Band(
         8,
@@ -181,7 +181,7 @@ def _together(spec: Spec) -> Band:
                 width=16,
                 colours=(SKY, ORANGE),
                 limits=((1, GREY),),
-                unit_words="times the baseline, times the threshold",
+                unit_words="times the baseline, share of the way to the threshold",
             ),
             scatter(
                 "Latency against drift",
@@ -191,7 +191,7 @@ def _together(spec: Spec) -> Band:
                 query(latency.expr, latency.legendFormat),
                 query(worst.expr, worst.legendFormat),
                 width=8,
-                unit_words="times the baseline, times the threshold",
+                unit_words="times the baseline, share of the way to the threshold",
             ),
         ],
     )
