@@ -62,6 +62,11 @@ def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]
             f"  Alertmanager   {settings.url('alertmanager')}",
             f"  traces         {settings.url('jaeger')}/api/traces, spans to {settings.url('otlp-http')}",
             *([f"  RAG service    {settings.url('rag')}/v1/rag/answer"] if now.selection.rag else []),
+            *(
+                [f"  drift          {settings.url('exporter-drift')}/metrics"]
+                if "exporter-drift" in now.records
+                else []
+            ),
             f"  notifications  {settings.notifications_file}",
             f"  logs           {settings.logs_dir}",
             *_observing(settings, now.selection),
