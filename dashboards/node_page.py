@@ -25,7 +25,7 @@ def build(spec: Spec) -> Json:
         title="Node detail: whose memory is it, and who holds whom back?",
         description="GPU memory by process, clocks and what holds them; where engine cores run and how often they move; "
         "containers and tenants at their limits.",
-        panels=lay_out([_answer(spec), _memory_and_clocks(), _cores(), _tenants()]),
+        panels=lay_out([_answer(spec), _memory_and_clocks(), _cores(), _tenants(), _host()]),
         variables=[
             variable("node", "Node", f"label_values({node.NODE_INFO}, node)"),
             variable("agent", "Agent", f'label_values({node.NODE_INFO}{{node=~"$node"}}, instance)'),
@@ -253,4 +253,40 @@ def _tenants() -> Band:
             ),
         ],
         "Do tenants hit their own limits?",
+    )
+
+
+def _host() -> Band:
+    agent = 'instance=~"$agent"'
+    busy = f"sum by (instance) (rate({node.HOST_CPU_BUSY_SECONDS_TOTAL}{{{agent}}}[{RATE}]))"
+    cpus = f"max by (instance) ({node.HOST_CPUS}{{{agent}}})"
+    free, total = (
+        f"max by (instance) ({name}{{{agent}}})"
+        for name in (node.HOST_MEMORY_AVAILABLE_BYTES, node.HOST_MEMORY_TOTAL_BYTES)
+    )
+    return Band(
+        7,
+        [
+            timeseries(
+                "Host CPU",
+                "Share of all the host's CPUs that were busy, whoever used them.",
+                SOURCE_HOST,
+                [query(f"clamp_max({busy} / {cpus}, 1)", "{{instance}}")],
+                "percentunit",
+                width=12,
+                maximum=1,
+                many=True,
+            ),
+            timeseries(
+                "Host memory available",
+                "Share of the host's memory that could be had without swapping.",
+                SOURCE_HOST,
+                [query(f"{free} / {total}", "{{instance}}")],
+                "percentunit",
+                width=12,
+                maximum=1,
+                many=True,
+            ),
+        ],
+        "The host",
     )

@@ -18,7 +18,7 @@ from dashboards import (
     stack_page,
 )
 from dashboards.style import Json
-from slo.names import drift, load, node, rag, traces
+from slo.names import drift, engine, load, node, rag, traces
 from slo.names.dashboards import CHIP_UID, COLLECTOR_UID, DRIFT_UID, GPU_UID, LOAD_UID, NODE_UID, RAG_UID
 from slo.spec import Spec
 
@@ -55,6 +55,7 @@ MAY_BE_MISSING = {
     node.CGROUP_MEMORY_BYTES: "without cgroup v2",
     node.CGROUP_MEMORY_LIMIT_BYTES: "without a memory limit",
     node.CGROUP_PRESSURE_SECONDS_TOTAL: "without cgroup v2",
+    engine.PROMPT_TOKENS_CACHED_TOTAL: "where the engine does not say where cached tokens came from",
     node.GPU_NVLINK_UP: "without NVLink",
     node.GPU_NVLINK_BYTES_PER_SECOND: "without NVLink, or without GPM",
     node.GPU_NVLINK_ERRORS_TOTAL: "without NVLink",
