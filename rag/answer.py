@@ -62,6 +62,9 @@ class Answers:
         except (ClientGone, asyncio.CancelledError):
             outcome = "abandoned"
             raise
+        except web.HTTPClientError:  # a body that is too large
+            outcome = "rejected"
+            raise
         finally:
             self._p.metrics.requests.labels(outcome).inc()
             self._p.metrics.duration.observe(perf_counter() - began)

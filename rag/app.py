@@ -1,8 +1,9 @@
 """A configuration -> the service: answers, its own metrics and health, and the switch that makes stages fail."""
 
 import asyncio
+import ipaddress
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from rag.pipeline import Parts
 from rag.pool import Pool
 
 log = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -73,7 +75,23 @@ def application(made: Parts) -> web.Application:
     return app
 
 
+def from_here(remote: str | None) -> bool:
+    """Whether a peer's address is this machine's own."""
+    try:
+        return remote is not None and ipaddress.ip_address(remote).is_loopback
+    except ValueError:
+        return False
+
+
 def _add_switches(app: web.Application, made: Parts) -> None:
+    def guarded(handler: Handler) -> Handler:
+        async def check(request: web.Request) -> web.StreamResponse:
+            if not from_here(request.remote):
+                return web.json_response({"error": "only from this machine"}, status=403)
+            return await handler(request)
+
+        return check
+
     async def faults(request: web.Request) -> web.Response:
         try:
             if request.method == "POST":
@@ -99,10 +117,10 @@ def _add_switches(app: web.Application, made: Parts) -> None:
         return web.json_response({})
 
     for method in ("GET", "POST", "DELETE"):
-        app.router.add_route(method, "/faults", faults)
+        app.router.add_route(method, "/faults", guarded(faults))
     for method in ("GET", "POST"):
-        app.router.add_route(method, "/versions", versions)
-    app.router.add_delete("/cache", cache)
+        app.router.add_route(method, "/versions", guarded(versions))
+    app.router.add_delete("/cache", guarded(cache))
 
 
 async def serve(config: Config, until: asyncio.Event) -> None:

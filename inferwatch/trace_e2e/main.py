@@ -186,6 +186,8 @@ def outage(run: Run) -> None:
     run.asked += asked
     run.facts["outage"] = {"seconds": gone, "traces": len(asked)}
     run.wait_whole(f"all {len(asked)} traces of {gone} s without Jaeger are there, whole", asked)
+    totals = f"sum({names.GENERATION_CACHED_TOKENS}) / (sum({names.GENERATION_PROMPT_TOKENS}) > 0)"
+    run.facts["prompt_tokens_cached_ratio"] = run.prometheus.value(totals)
     old = [one.trace_id for one in run.asked[:5]]
     run.expect(all(run.jaeger.trace(one) for one in old), "and traces from before it still are")
 

@@ -9,6 +9,7 @@ import pytest
 from opentelemetry.trace import StatusCode
 
 from rag import library
+from rag.app import from_here
 from rag.minilm import Encoded
 
 STAGES = ["receive", "embedding", "retrieval", "rerank", "assemble", "generate", "respond"]
@@ -211,6 +212,24 @@ async def test_a_wrong_request_is_the_callers_doing(start, spans, body, headers,
         assert says in (await answer.json())["error"]["message"]
     assert service.value("rag_requests_total", outcome="rejected") == 1
     assert all(one.status.status_code is StatusCode.UNSET for one in spans() if one.parent is None)
+
+
+async def test_a_body_that_is_too_large_is_the_callers_doing(start):
+    """413, counted as rejected and as nothing else."""
+    service = await start(max_body_bytes=1000)
+    async with service.client.post(f"{service.url}/v1/rag/answer", data=b"x" * 2000) as answer:
+        assert answer.status == 413
+    assert service.value("rag_requests_total", outcome="rejected") == 1
+    assert service.value("rag_requests_total", outcome="error") == 0
+
+
+@pytest.mark.parametrize(
+    ("remote", "here"),
+    [("127.0.0.1", True), ("::1", True), ("10.0.0.1", False), (None, False), ("unix", False)],
+)
+def test_switches_are_for_this_machine_only(remote, here):
+    """A service that listens beyond loopback is not slowed from there."""
+    assert from_here(remote) is here
 
 
 async def test_versions_are_compared_by_share_and_rolled_back_live(start, spans):
