@@ -61,31 +61,44 @@ def calibrate(
     """Judge *rounds* healthy windows of *size*; *pca*: components, judged ones, and the limit of that score."""
     random = np.random.default_rng((seed, size))
     draws = [random.permutation(len(vectors)) for _ in range(rounds)]
-    basis, total, table = context.basis, np.zeros(NEIGHBOUR_QUANTILES), np.empty((rounds, len(DETECTORS)))
-    for row, at in enumerate(draws):
-        # Held against others of its own size, none of which it shares a vector with.
-        chunks = [at[n : n + size] for n in range(size, len(at) - size + 1, size)][:MOST_CHUNKS]
-        curve = np.mean([neighbour_quantiles(basis.scale, of.rows(chunk)) for chunk in chunks], axis=0)
-        total += curve
-        window, rest = of.rows(at[:size]), of.rows(at[size:])
-        own = neighbour_quantiles(basis.scale, window)
-        found = scores(basis, summarise(context, rest), summarise(context, window), curve, own)
-        table[row] = list(found.values())
+    table, curve = _judged(of, context, size, draws)
     table *= _against_all(size, len(vectors))
     medians = np.median(table, axis=0)
     units = np.maximum(np.maximum(table - medians, 0).mean(axis=0) * 2, _TINY)
     table = np.column_stack([table, evidence(table, medians, units)])
     thresholds, bases = limits(table, false_alarm_rate)
     over = table > thresholds
-    whole = ratios(vectors, pca[0])
+    whole = ratios(vectors, pca[1])
     changes = [
         pca_ratio_change(whole, ratios(vectors[at[:size]], pca[1]), pca[1]) for at in draws[:PCA_ROUNDS]
     ]
     alarms = [*over.mean(axis=0), over.any(axis=1).mean(), float(np.mean(np.array(changes) > pca[2]))]
-    return Calibration(
-        size,
-        *(np.asarray(a, np.float32) for a in (thresholds, bases, alarms, total / rounds, medians, units)),
-    )
+    found = {
+        "thresholds": thresholds,
+        "bases": bases,
+        "false_alarms": alarms,
+        "neighbours": curve,
+        "medians": medians,
+        "units": units,
+    }
+    return Calibration(size, **{name: np.asarray(values, np.float32) for name, values in found.items()})
+
+
+def _judged(
+    of: Features, context: Context, size: int, draws: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of each draw's first *size* vectors against all others, and the mean curve of neighbours."""
+    scale, total, table = context.basis.scale, np.zeros(NEIGHBOUR_QUANTILES), []
+    for at in draws:
+        # Neighbours are held against others of the window's own size, none of which it shares a vector with.
+        chunks = [at[n : n + size] for n in range(size, len(at) - size + 1, size)][:MOST_CHUNKS]
+        curve = np.mean([neighbour_quantiles(scale, of.rows(chunk)) for chunk in chunks], axis=0)
+        total += curve
+        window, rest = of.rows(at[:size]), of.rows(at[size:])
+        own = neighbour_quantiles(scale, window)
+        found = scores(context.basis, summarise(context, rest), summarise(context, window), curve, own)
+        table.append(list(found.values()))
+    return np.array(table), total / len(draws)
 
 
 def evidence(found: np.ndarray, medians: np.ndarray, units: np.ndarray) -> np.ndarray:
