@@ -7,6 +7,7 @@ import click
 
 # name -> module with `run() -> dict[str, object]`, imported only when chosen
 BENCHMARKS = {
+    "collector": "inferwatch.bench.collector",
     "drift": "inferwatch.bench.drift",
     "engine": "inferwatch.bench.engine",
     "load": "inferwatch.bench.load",

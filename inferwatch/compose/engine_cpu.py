@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 
-from inferwatch.stack import vllm_cpu
+from inferwatch.stack import traces, vllm_cpu
 from inferwatch.stack.progress import to_stderr
 from inferwatch.stack.settings import Settings
 
 PORT = 8000
 ROOT = Path(__file__).resolve().parent.parent.parent
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 CACHE = Path("/var/cache/inferwatch")
 
 
@@ -21,10 +22,10 @@ def settings() -> Settings:
 
 def argv(engine: vllm_cpu.VllmCpu) -> tuple[list[str], dict[str, str]]:
     """The command and its environment: the launcher's, listening on every address of the container."""
-    service = vllm_cpu.service(engine, settings())
+    service = vllm_cpu.service(engine, settings(), traces.vllm_args(os.environ.get(ENDPOINT)))
     words = list(service.argv)
     words[words.index("--host") + 1] = "0.0.0.0"
-    return words, {**service.env, "HOME": "/tmp"}
+    return words, {**service.env, **traces.vllm_env(vllm_cpu.SERVED_MODEL), "HOME": "/tmp"}
 
 
 @click.command()

@@ -65,6 +65,13 @@ def add_node(folders: Folders, address: str) -> str:
     return f"node agents: {address}"
 
 
+def add_rag(folders: Folders, address: str) -> str:
+    """Tell Prometheus of a RAG service at host:port."""
+    target = [{"targets": [address], "labels": {labels.SERVICE: config.RAG_SERVICE}}]
+    config.write_json(folders.config / "targets" / "rag.json", target)
+    return f"RAG services: {address}"
+
+
 def _password(path: Path) -> str:
     """Make the password unless it is there: it never changes by itself, and is never printed."""
     if path.is_file() and path.stat().st_size > 0:
@@ -140,10 +147,15 @@ def _alertmanager(spec: Spec, folders: Folders) -> str:
 
 @click.command()
 @click.option("--node", metavar="HOST:PORT", help="Only add this node agent to the targets.")
-def main(node: str | None) -> None:
-    """Prepare the volumes of docker compose, or add a node agent to them."""
+@click.option("--rag", metavar="HOST:PORT", help="Only add this RAG service to the targets.")
+def main(node: str | None, rag: str | None) -> None:
+    """Prepare the volumes of docker compose, or add a node agent or a RAG service to them."""
     try:
-        lines = [add_node(Folders(), node)] if node else prepare(slo_spec.load(), Folders(), os.environ)
+        if node or rag:
+            lines = [add_node(Folders(), node)] if node else []
+            lines += [add_rag(Folders(), rag)] if rag else []
+        else:
+            lines = prepare(slo_spec.load(), Folders(), os.environ)
     except (StackError, slo_spec.SpecError, OSError) as error:
         raise click.ClickException(str(error)) from error
     for line in lines:

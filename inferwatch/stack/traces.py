@@ -158,13 +158,15 @@ def sender_env(settings: Settings, service: str) -> dict[str, str]:
     }
 
 
-def vllm_args(settings: Settings) -> tuple[str, ...]:
-    """What a vLLM is started with so that it sends its spans, and says of each answer how much was cached."""
-    return (
-        "--otlp-traces-endpoint",
-        f"{settings.url('otlp-http')}/v1/traces",
-        "--enable-prompt-tokens-details",
-    )
+def vllm_args(endpoint: str | None) -> tuple[str, ...]:
+    """
+    What a vLLM is started with so that it sends its spans to the base URL *endpoint*; nothing where there is none.
+
+    It then says of each answer, too, how much of the prompt was cached, which its spans do not.
+    """
+    if not endpoint:
+        return ()
+    return ("--otlp-traces-endpoint", f"{endpoint}/v1/traces", "--enable-prompt-tokens-details")
 
 
 def vllm_env(model: str) -> dict[str, str]:

@@ -126,7 +126,7 @@ def service(
     ]
     return Service(
         name="engine",
-        argv=(*argv, *(traces.vllm_args(settings) if traced else ()), *extra_args),
+        argv=(*argv, *(traces.vllm_args(settings.url("otlp-http")) if traced else ()), *extra_args),
         url=settings.url("engine"),
         ready_path="/health",
         env={
