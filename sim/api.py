@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from contextlib import suppress
 from typing import Literal
 
 from aiohttp import web
@@ -185,6 +186,14 @@ class Api:
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         await response.prepare(http)
+        # A client that left is told by the next write, where this task was not cancelled before.
+        with suppress(ConnectionResetError):
+            await self._events(response, call, group, requests)
+        return response
+
+    async def _events(
+        self, response: web.StreamResponse, call: openai.Call, group: Group, requests: list[Request]
+    ) -> None:
         writer = openai.StreamWriter(call)
         try:
             self._submit(requests)
@@ -204,7 +213,6 @@ class Api:
             await response.write(openai.error_event(error))
         await response.write(openai.DONE)
         await response.write_eof()
-        return response
 
 
 def _ends(outputs: list[Output]) -> dict[int, FinishReason]:
