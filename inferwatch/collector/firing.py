@@ -116,9 +116,10 @@ class Watch:
         draft.replace(self._file)
         try:
             self._tell()
-        except OSError:
+        except OSError as error:
             # Not written down as known: the next look tells again.
             self._failures.inc()
+            click.echo(f"the sampler cannot be told: {error}", err=True)
             return False
         self.models, self._told = models, now
         self._count.set(len(models))
@@ -156,7 +157,7 @@ async def follow(watch: Watch, prometheus: str, every_seconds: float) -> None:
             click.echo(f"Prometheus cannot say what fires: {error}", err=True)
         else:
             if watch.see(models, time.monotonic()):
-                click.echo(f"firing models: {', '.join(models) or 'none'}")
+                click.echo(f"firing models: {', '.join(models) or 'none'}", err=True)
         await asyncio.sleep(every_seconds)
 
 

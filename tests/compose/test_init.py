@@ -9,7 +9,7 @@ import yaml
 
 from exporters.drift.config import Ingest, ingest_token, load_config
 from inferwatch.compose import engine_cpu, model
-from inferwatch.compose.init import Folders, add_node, prepare
+from inferwatch.compose.init import Folders, add_node, add_rag, prepare
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.vllm_cpu import VllmCpu
 from slo import spec as slo_spec
@@ -25,7 +25,30 @@ def folders(tmp_path: Path) -> Folders:
     """Empty volumes, and a folder of the person's secrets."""
     for name in ("config", "secrets", "notify"):
         (tmp_path / name).mkdir()
-    return Folders(tmp_path / "config", tmp_path / "secrets", tmp_path / "notify")
+    return Folders(
+        tmp_path / "config",
+        tmp_path / "secrets",
+        tmp_path / "notify",
+        firing=tmp_path / "firing" / "models.yaml",
+    )
+
+
+def test_the_sampler_finds_a_list_and_a_running_one_is_kept(folders: Folders) -> None:
+    """Empty at the first start; what the watcher wrote stays at the next."""
+    prepare(slo_spec.load(), folders, ENGINES)
+    assert folders.firing.read_text() == "[]\n"
+    folders.firing.write_text('["llama"]\n')
+    prepare(slo_spec.load(), folders, ENGINES)
+    assert folders.firing.read_text() == '["llama"]\n'
+
+
+def test_a_rag_service_is_scraped_once_it_is_added(folders: Folders) -> None:
+    """No target by itself; profile rag adds one under the service that its spans name."""
+    prepare(slo_spec.load(), folders, ENGINES)
+    file = folders.config / "targets" / "rag.json"
+    assert json.loads(file.read_text()) == []
+    assert add_rag(folders, "rag:8110") == "RAG services: rag:8110"
+    assert json.loads(file.read_text()) == [{"targets": ["rag:8110"], "labels": {"service": "rag"}}]
 
 
 def test_the_password_is_made_once_and_never_shown(folders: Folders) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import socket
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -237,6 +238,51 @@ def collector(
         yield Collector(folder, http, grpc, spans, self_port, record)
     finally:
         processes.stop(record)
+
+
+@contextmanager
+def running(service: Service, folder: Path) -> Iterator[Record]:
+    """Run one more process, ended with the block."""
+    record = processes.start(service, folder / "log")
+    try:
+        processes.wait_ready(service, record, to_stderr())
+        yield record
+    finally:
+        processes.stop(record)
+
+
+def prometheus(folder: Path, rules: Json) -> Service:
+    """A real Prometheus that judges *rules* every second and scrapes nothing."""
+    (port,) = free_ports(1)
+    (folder / "rules.yaml").write_text(json.dumps(rules))
+    config = {"global": {"evaluation_interval": "1s"}, "rule_files": [str(folder / "rules.yaml")]}
+    (folder / "prometheus.yaml").write_text(json.dumps(config))
+    return Service(
+        name="prometheus",
+        argv=(
+            str(binary("prometheus")),
+            f"--config.file={folder / 'prometheus.yaml'}",
+            f"--storage.tsdb.path={folder / 'tsdb'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ),
+        url=f"http://127.0.0.1:{port}",
+        ready_path="/-/ready",
+    )
+
+
+def watcher(folder: Path, file: Path, url: str) -> Service:
+    """The watcher of firing models as the launcher starts it."""
+    (port,) = free_ports(1)
+    return Service(
+        name="firing",
+        argv=(
+            *(sys.executable, "-m", "inferwatch.collector.firing", "--listen", f"127.0.0.1:{port}"),
+            *("--prometheus", url, "--file", str(file), "--state", str(folder / "state.json")),
+            *("--sampler", "collector"),
+        ),
+        url=f"http://127.0.0.1:{port}",
+        ready_path="/-/healthy",
+    )
 
 
 def signal(record: Record, number: int) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from inferwatch.stack import state
+from inferwatch.stack.state import State
+
 from . import otlp
 
 pytestmark = pytest.mark.integration
@@ -290,3 +293,58 @@ def keep_sending(front: otlp.Collector, seconds: float, in_the_middle: Any) -> l
         time.sleep(0.1)
     happens.join()
     return sent
+
+
+RULE = {
+    "groups": [
+        {
+            "name": "test",
+            "interval": "1s",
+            "rules": [
+                {
+                    "alert": "Burning",
+                    "expr": "vector(1)",
+                    "labels": {"severity": "page", "model": "burning"},
+                }
+            ],
+        }
+    ]
+}
+
+
+def test_a_real_alert_makes_the_sampler_keep_its_models_traces(tmp_path: Path) -> None:
+    """Prometheus fires, the watcher sees it, writes the list and signals the sampler: from then on all are kept."""
+    firing = tmp_path / "firing.yaml"
+    firing.write_text("[]\n")
+    with (
+        otlp.collector(
+            tmp_path / "sampler", environment="production", INFERWATCH_FIRING_MODELS=f"${{file:{firing}}}"
+        ) as sampler,
+        otlp.running(otlp.prometheus(tmp_path, RULE), tmp_path) as prometheus,
+    ):
+        plain = [otlp.span("plain", trace="a" * 28 + "ffff", more={"gen_ai.request.model": "burning"})]
+        sampler.send(*plain)
+        time.sleep(3.0)
+        assert sampler.written() == []
+        state.save(tmp_path / "state.json", State(19000, None, {"collector": sampler.record}))
+        with otlp.running(otlp.watcher(tmp_path, firing, prometheus.url), tmp_path) as watcher:
+            reloads = "inferwatch_sampler_reloads_total"
+            otlp.until(lambda: otlp.total(otlp.get(f"{watcher.url}/metrics"), reloads) == 1, 30, "a signal")
+            assert json.loads(firing.read_text()) == ["burning"]
+            late = [
+                otlp.span("late", trace=f"{n:028x}ffff", more={"gen_ai.request.model": "burning"})
+                for n in range(1, 21)
+            ]
+            other = otlp.span("other", trace="b" * 28 + "ffff", more={"gen_ai.request.model": "calm"})
+            otlp.until(lambda: is_up(sampler), 20, "the sampler is back")
+            sampler.send(*late, other)
+            otlp.until(lambda: len(sampler.written()) == 20, 30, "all of the firing model's were kept")
+            assert sampler.names() == {"late"}
+
+
+def is_up(collector: otlp.Collector) -> bool:
+    """Whether its health check answers."""
+    try:
+        return bool(otlp.get(f"{collector.record.url}/"))
+    except OSError:
+        return False

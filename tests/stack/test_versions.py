@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inferwatch.stack import versions
+from inferwatch.stack import sentence_model, versions
 from inferwatch.stack.errors import StackError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +74,29 @@ def test_the_wrapper_modules_build_what_is_pinned() -> None:
     major, minor, patch = pins.of("prometheus").split(".")
     assert prometheus[1] == f"0.{int(major) * 100 + int(minor)}.{patch}"
     assert alertmanager[1] == pins.of("alertmanager")
+
+
+def test_the_collector_and_jaeger_are_built_at_their_pins() -> None:
+    """Every module of the collector is at one release; Jaeger's image v2.13.0 and module v1.76.0 are one release."""
+    pins = versions.load(ROOT / ".env")
+    builder = (ROOT / "otel-collector" / "builder.yaml").read_text()
+    modules = re.findall(r"gomod: \S+ v(\S+)", builder)
+    jaeger = re.search(
+        r"github.com/jaegertracing/jaeger v(\S+)",
+        (ROOT / "inferwatch/stack/build/jaeger/go.mod").read_text(),
+    )
+    assert jaeger is not None
+
+    assert len(modules) >= 19
+    assert set(modules) == {pins.of("otelcol")}
+    assert f"  version: {pins.of('otelcol')}\n" in builder
+    major, minor, patch = pins.of("jaeger").split(".")
+    assert jaeger[1] == f"{int(major) - 1}.{int(minor) + 63}.{patch}"
+
+
+def test_the_image_installs_the_sentence_model_that_the_launcher_fetches() -> None:
+    """One pin in two places."""
+    assert f"--no-deps {sentence_model.PACKAGE}\n" in (ROOT / "deploy" / "Dockerfile").read_text()
 
 
 def test_the_requirements_pin_the_pinned_vllm() -> None:
