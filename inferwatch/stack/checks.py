@@ -106,12 +106,29 @@ def dashboards(settings: Settings, _: Reporter) -> str:
     return f"{made}, accepted by the types of {', '.join(typecheck.MAJORS)}"
 
 
+def collector(settings: Settings, reporter: Reporter) -> str:
+    """Nothing in the collector's configuration is what failed other people, and the pinned collector accepts it."""
+    from inferwatch.collector import lint
+    from inferwatch.stack import traces
+
+    file = settings.root / "otel-collector" / "config.yaml"
+    text = file.read_text(encoding="utf-8")
+    faults = lint.faults(text, traces.collector_env(settings), container=False)
+    faults += lint.faults(text, {"INFERWATCH_OTLP_HOST": "0.0.0.0"}, container=True)
+    if faults:
+        raise Fault("\n    ".join(faults[:MAX_OUTPUT_LINES]))
+    tool = binaries.resolve(traces.COLLECTOR, settings, reporter)
+    _run([str(tool.path), "validate", "--config", str(file)])
+    return f"{file.relative_to(settings.root)} accepted by the collector {tool.version}"
+
+
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("spec", spec),
     ("generated files", generated_files),
     ("rules", rules),
     ("rule tests", rule_tests),
     ("alertmanager", alertmanager),
+    ("collector", collector),
     ("dashboards", dashboards),
 )
 

@@ -142,10 +142,11 @@ def test_prometheus_in_compose_differs_from_the_native_one_in_places_only() -> N
     from slo import spec as slo_spec
 
     spec = slo_spec.load()
-    native, ours = config.prometheus_config(spec, default_settings()), render.prometheus_config(spec)
+    here = default_settings(environ={"HOME": "/root", "INFERWATCH_ENVIRONMENT": "production"})
+    native, ours = config.prometheus_config(spec, here, traced=True), render.prometheus_config(spec)
     jobs = [[job["job_name"] for job in one["scrape_configs"]] for one in (native, ours)]
 
     assert native["global"] == ours["global"]
     assert set(jobs[1]) == {*jobs[0], "node"} - {"llm-load"}
-    assert ours["storage"] == {"tsdb": {"retention": {"time": "90d"}}}
+    assert ours["storage"] == {**native["storage"], "tsdb": {"retention": {"time": "90d"}}}
     assert "127.0.0.1" not in yaml.safe_dump(ours)

@@ -98,18 +98,20 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def test_the_exceptions_of_compose_are_on_the_page() -> None:
-    """docs/deploy.md lists what hardening.py allows: the node agent, the engine on a GPU, and nothing else."""
+    """docs/deploy.md lists what hardening.py allows: node agent, watcher of firing models, GPU engine, no more."""
     from inferwatch.compose import hardening
 
     text = (ROOT / "docs" / "deploy.md").read_text()
     assert {service.removesuffix("-host") for service, _ in hardening.ALLOWED} == {
         "exporter-node",
         "engine-gpu",
+        "otel-firing",
     }
     for words in (
         "`pid: host`",
         "`/proc` and `/sys` read-only",
         "capability `utility`",
         "a tmpfs that may run code",
+        "the process namespace of `otel-sampler`",
     ):
         assert words in text
