@@ -95,6 +95,7 @@ def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str
         "false_alarm_rate": FALSE_ALARMS,
         "healthy_windows": HEALTHY,
         "windows_a_change": CHANGED,
+        "standard_error_of_a_power_of_one_half": round(0.5 / CHANGED**0.5, 2),
         "tasks": found,
         "goal": "at least every peer's power at every change, at a tenth of its time",
         "missed": missed + _too_slow(found),
