@@ -123,7 +123,7 @@ def _build_collector(go: str, config: Path, version: str, work: Path, reporter: 
         [go, "run", f"{COLLECTOR_BUILDER}@v{version}", "--verbose", "--config", str(work / "builder.yaml")],
         log=log,
         reporter=reporter,
-        doing=f"building the collector {version} with Go (5 minutes of CPU, once)",
+        doing=f"building the collector {version} with Go (minutes, once)",
         cwd=work,
         env={**os.environ, "CGO_ENABLED": "0"},
     )
