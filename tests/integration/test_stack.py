@@ -24,6 +24,8 @@ from inferwatch.stack.settings import PORT_OFFSETS, Settings, default_settings
 ROOT = Path(__file__).resolve().parents[2]
 INFERWATCH = Path(sys.executable).with_name("inferwatch")
 SERVICES = [
+    "jaeger",
+    "collector",
     "engine",
     "receiver",
     "exporter-engine",
