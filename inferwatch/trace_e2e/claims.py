@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inferwatch.trace_e2e.jaeger import Span
@@ -24,11 +24,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """Spans of one key: how many, their seconds together, and cumulative counts by upper bound."""
+    """
+    Spans of one key: how many, their seconds together, and cumulative counts by upper bound.
+
+    *at_bound*: spans whose microseconds are a bound exactly. Jaeger cuts nanoseconds off, so that they may lie above.
+    """
 
     count: float
     seconds: float
     buckets: Mapping[float, float]
+    at_bound: Mapping[float, int] = field(default_factory=dict)
 
 
 def disconnected(spans: Sequence[Span], client_span: str) -> str:
@@ -80,14 +85,16 @@ def _measured(seconds: Sequence[float], bounds: Sequence[float]) -> Measured:
     for place, bound in enumerate(upper):
         total += per_bucket[place]
         cumulative[bound] = float(total)
-    return Measured(float(len(seconds)), sum(seconds), cumulative)
+    micros = Counter(round(one * 1e6) for one in seconds)
+    at_bound = {bound: n for bound in bounds if (n := micros[round(bound * 1e6)])}
+    return Measured(float(len(seconds)), sum(seconds), cumulative, at_bound)
 
 
 def differing(wanted: Mapping[Key, Measured], counted: Mapping[Key, Measured]) -> list[str]:
     """
     Where metrics and spans differ: counts and buckets must be equal.
 
-    Sums may differ by the microsecond a span that Jaeger rounds to.
+    Jaeger cuts to microseconds: sums may differ by one a span, and a span that is a bound then may lie above it.
     """
     found = [f"{key}: in spans and metrics only once" for key in set(wanted) ^ set(counted)]
     for key in set(wanted) & set(counted):
@@ -96,7 +103,11 @@ def differing(wanted: Mapping[Key, Measured], counted: Mapping[Key, Measured]) -
             found.append(f"{key}: {ours.count:g} spans, {theirs.count:g} counted")
         if abs(ours.seconds - theirs.seconds) > 1e-6 * ours.count + 1e-9:
             found.append(f"{key}: {ours.seconds:.6f} s in spans, {theirs.seconds:.6f} s counted")
-        apart_at = [b for b in ours.buckets if abs(ours.buckets[b] - theirs.buckets.get(b, -9)) > 0]
+        apart_at = [
+            bound
+            for bound, count in ours.buckets.items()
+            if not 0 <= count - theirs.buckets.get(bound, math.inf) <= ours.at_bound.get(bound, 0)
+        ]
         if apart_at:
             found.append(f"{key}: buckets differ at {apart_at[:3]}")
     return found

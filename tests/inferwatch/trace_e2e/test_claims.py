@@ -91,6 +91,18 @@ def test_a_difference_between_metrics_and_spans_is_told(counted, says):
     assert says in claims.differing(wanted, {} if counted is None else {key: counted})[0]
 
 
+def test_a_span_that_jaeger_cut_down_to_a_bound_may_lie_above_it():
+    """10 ms by Jaeger may be 10.0003 ms: its bucket is 0.01 or the next; a second one apart is a difference."""
+    span = _span("1", "", "rag", stage="rerank", milliseconds=10, **{"span.kind": "internal"})
+    wanted = claims.measure([span], "rag", BOUNDS)
+    (key,) = wanted
+    for below, same in ((1, True), (0, True), (2, False), (-1, False)):
+        counted = {key: Measured(1, 0.01, {0.01: below, 0.1: 1, math.inf: 1})}
+        assert (claims.differing(wanted, counted) == []) is same
+    late = {key: Measured(1, 0.01, {0.01: 1, 0.1: 0, math.inf: 1})}
+    assert "buckets differ at [0.1]" in claims.differing(wanted, late)[0]
+
+
 def test_the_engines_readings_must_be_counted_to_the_sum():
     """Two spans with 0.1 and 0.2 s of queue; the other stages are on no span and counted nowhere."""
     spans = [
