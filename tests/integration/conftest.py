@@ -1,4 +1,4 @@
-"""The failure matrix takes ten healthy minutes: it runs beside the tests that follow, and is judged last."""
+"""The failure matrix takes ten healthy minutes: other tests run beside it, those on a real vLLM after it."""
 
 import subprocess
 import sys
@@ -9,12 +9,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-JUDGED_LAST = "test_scenarios.py"
+MATRIX = "test_scenarios.py"
+ALONE = ("test_canary.py", "test_doctor.py", "test_drift.py", "test_loop.py", "test_trace_e2e.py")
+"""What needs the machine for itself: a loaded vLLM, or times that are compressed."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the matrix' own tests to the end, whatever else is run."""
-    items.sort(key=lambda item: item.path.name == JUDGED_LAST)
+    """Order: integration tests beside the matrix, all other tests, the matrix' verdict, what runs alone."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    if item.path.name == MATRIX:
+        return 2
+    if item.path.name in ALONE:
+        return 3
+    return 0 if item.get_closest_marker("integration") else 1
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,13 @@ class Matrix:
     process: "subprocess.Popen[bytes]"
     result: Path
     log: Path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def beside(request: pytest.FixtureRequest) -> None:
+    """Where the matrix is judged in this run, it starts with the first integration test."""
+    if any(item.path.name == MATRIX for item in request.session.items):
+        request.getfixturevalue("matrix")
 
 
 @pytest.fixture(scope="session")

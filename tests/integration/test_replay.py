@@ -16,15 +16,8 @@ Alerts = dict[tuple[str, str], dict[str, Any]]
 """(alert, SLO or nothing) -> when it fired."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def beside(request: pytest.FixtureRequest) -> None:
-    """Where the matrix is tested in this run as well, it goes on from here in the background."""
-    if any(item.path.name == "test_scenarios.py" for item in request.session.items):
-        request.getfixturevalue("matrix")
-
-
 @pytest.fixture(scope="module")
-def fired(beside: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Alerts]:
+def fired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Alerts]:
     """Play all recordings after an hour at 0.7 healthy requests a second; recording -> alerts."""
     done = subprocess.run(
         [
