@@ -176,3 +176,13 @@ def vllm_env(model: str) -> dict[str, str]:
         "OTEL_SERVICE_NAME": "vllm",
         "OTEL_RESOURCE_ATTRIBUTES": f"gen_ai.request.model={model}",
     }
+
+
+def vllm_log_env(settings: Settings) -> dict[str, str]:
+    """Variables with which a vLLM sends its log lines, too, beside writing them."""
+    logs = settings.root / "deploy" / "logs"
+    return {
+        "VLLM_LOGGING_CONFIG_PATH": str(logs / "vllm.json"),
+        "PYTHONPATH": str(logs),
+        "OTEL_EXPORTER_OTLP_ENDPOINT": settings.url("otlp-http"),
+    }

@@ -137,7 +137,7 @@ def service(
             "VLLM_CPU_OMP_THREADS_BIND": str(core),
             "OMP_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
-            **(traces.vllm_env(SERVED_MODEL) if traced else {}),
+            **({**traces.vllm_env(SERVED_MODEL), **traces.vllm_log_env(settings)} if traced else {}),
         },
         cores=(core,),
         ready_timeout_seconds=420.0,

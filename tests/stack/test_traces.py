@@ -79,6 +79,8 @@ def test_vllm_sends_its_spans_when_there_is_a_collector(settings: Settings) -> N
     at = traced.argv.index("--otlp-traces-endpoint")
     assert traced.argv[at + 1] == "http://127.0.0.1:19118/v1/traces"
     assert traced.env["OTEL_RESOURCE_ATTRIBUTES"] == "gen_ai.request.model=tiny"
+    assert Path(traced.env["VLLM_LOGGING_CONFIG_PATH"]).is_file()
+    assert traced.env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://127.0.0.1:19118"
     assert "--otlp-traces-endpoint" not in plain.argv
     assert "OTEL_RESOURCE_ATTRIBUTES" not in plain.env
 
