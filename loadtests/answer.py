@@ -1,9 +1,19 @@
 """The body of an answer that was not streamed (completion, chat, embeddings, RAG) -> usage, finish reason, failure."""
 
-import json
 from dataclasses import dataclass
 
-from loadtests.stream import MAX_MESSAGE_CHARS, Failure, Usage, read_error, read_usage
+from loadtests.stream import (
+    MAX_MESSAGE_CHARS,
+    Failure,
+    ShapeError,
+    Usage,
+    read_error,
+    read_finish,
+    read_json,
+    read_object,
+    read_objects,
+    read_usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +29,7 @@ class Answer:
 def read_answer(body: bytes) -> Answer:
     """A 200 body; one that is not a JSON object, or that holds an error, is a failure."""
     try:
-        value = json.loads(body)
+        value = read_json(body)
     except ValueError:
         return Answer(failure=Failure("bad_json", "", body[:MAX_MESSAGE_CHARS].decode("utf-8", "replace")))
     failure = read_error(value)
@@ -27,16 +37,20 @@ def read_answer(body: bytes) -> Answer:
         return Answer(failure=failure)
     if not isinstance(value, dict):
         return Answer(failure=Failure("bad_json", "", "the answer is not a JSON object"))
-    choices = value.get("choices") or [{}]
-    message = choices[0].get("message") or {}
-    text = message.get("content") or choices[0].get("text") or value.get("answer") or ""
-    return Answer(read_usage(value.get("usage")), choices[0].get("finish_reason"), None, str(text))
+    try:
+        choice = (read_objects(value.get("choices"), "choices") or [{}])[0]
+        message = read_object(choice.get("message"), "message")
+    except ShapeError as error:
+        return Answer(failure=Failure("bad_json", "", str(error)))
+    text = message.get("content") or choice.get("text") or value.get("answer") or ""
+    reason, failure = read_finish(choice.get("finish_reason"))
+    return Answer(read_usage(value.get("usage")), reason, failure, str(text))
 
 
 def read_refusal(status: int, body: bytes) -> Failure:
     """A response with a status other than 200: kind `http_<status>`, type and message from the body if it has them."""
     try:
-        found = read_error(json.loads(body))
+        found = read_error(read_json(body))
     except ValueError:
         found = None
     if found is not None:

@@ -95,11 +95,11 @@ class Exchange:
             clock=self._clock(),
             outcome=outcome,
             status=self.status,
-            finish_reason=self.meter.finish_reason or self.answer.finish_reason,
+            finish_reason=_text(self.meter.finish_reason or self.answer.finish_reason),
             done_seen=self.meter.done_seen,
             error_kind=failure.kind if failure else None,
-            error_type=(failure.type or None) if failure else None,
-            error_message=(failure.message or None) if failure else None,
+            error_type=_text(failure.type or None) if failure else None,
+            error_message=_text(failure.message or None) if failure else None,
             will_retry=False,
             **self._counts(),
             asked_prompt_tokens=request.asked_prompt_tokens,
@@ -107,7 +107,7 @@ class Exchange:
             chunks=len(self.meter.token_stamps_ns),
             bytes_in=self._bytes_in,
             chunk_gaps_ns=self.meter.chunk_gaps_ns,
-            text=(self.meter.text or self.answer.text) if self._keep_text else None,
+            text=_text(self.meter.text or self.answer.text) if self._keep_text else None,
         )
 
     def _stamps(self) -> dict[str, Any]:
@@ -150,3 +150,10 @@ class Exchange:
 
 def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _text(text: str | None) -> str | None:
+    """Text that files can hold: JSON may bring halves of a surrogate pair, even one half in each of two chunks."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

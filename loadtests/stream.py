@@ -16,6 +16,7 @@ _MAX_TYPE_CHARS = 64
 _TEXT_KEYS = ("content", "reasoning_content", "reasoning", "refusal", "text")
 _CONTENT_KEYS = frozenset({"content", "text"})
 _FAILED_FINISH = frozenset({"abort", "error"})
+_MOST_TOKENS = 2**63 - 1  # what a column of a record file can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,59 @@ class Usage:
     cached_tokens: int | None = None
 
 
+class ShapeError(ValueError):
+    """JSON that is no answer of this API; the message names the part."""
+
+
+def read_json(text: str | bytes) -> Any:
+    """Parsed JSON; ValueError for what is none, or nested deeper than anyone means."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def read_objects(value: object, name: str) -> list[dict[str, Any]]:
+    """A list of objects, empty when it is missing; raises ShapeError for anything else."""
+    if not value:
+        return []
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ShapeError(f"{name} is not a list of objects: {str(value)[:MAX_MESSAGE_CHARS]}")
+    return value
+
+
+def read_object(value: object, name: str) -> dict[str, Any]:
+    """An object, empty when it is missing; raises ShapeError for anything else."""
+    if not value:
+        return {}
+    if not isinstance(value, dict):
+        raise ShapeError(f"{name} is not an object: {str(value)[:MAX_MESSAGE_CHARS]}")
+    return value
+
+
+def read_finish(value: object) -> tuple[str | None, Failure | None]:
+    """(finish reason, the failure that it is): engines end an answer they gave up with `abort` or `error`."""
+    if not value:
+        return None, None
+    reason = str(value)[:_MAX_TYPE_CHARS]
+    failed = reason in _FAILED_FINISH
+    return reason, Failure(
+        "stream_error", f"finish_{reason}", "the server ended the answer"
+    ) if failed else None
+
+
 def read_usage(value: object) -> Usage | None:
-    """A `usage` object of the OpenAI API; None when there is none."""
+    """A `usage` object of the OpenAI API; None when there is none, and None for a count that can be none."""
     if not isinstance(value, dict):
         return None
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     counts = (value.get("prompt_tokens"), value.get("completion_tokens"), cached)
-    return Usage(*(count if isinstance(count, int) else None for count in counts))
+    return Usage(*(count if _is_count(count) else None for count in counts))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
 
 
 def read_error(body: object, *, named_error: bool = False) -> Failure | None:
@@ -94,7 +140,7 @@ class StreamMeter:
             self._fail(Failure("protocol", "sse", str(error)))
             return
         for event in events:
-            if self._shape is not None and _same_shape(event, self._shape):
+            if self._shape is not None and not self.done_seen and _same_shape(event, self._shape):
                 self.token_stamps_ns.append(stamp_ns)
             else:
                 self._interpret(event, stamp_ns)
@@ -109,7 +155,7 @@ class StreamMeter:
 
     @property
     def text(self) -> str:
-        """All text of all channels in order; only with keep_text."""
+        """The answer itself, without reasoning and tool calls, as scorers read it; only with keep_text."""
         return "".join(self._texts)
 
     @property
@@ -139,7 +185,7 @@ class StreamMeter:
             return
         named_error = event.name == "error"
         try:
-            body = json.loads(event.text)
+            body = read_json(event.text)
         except ValueError:
             if named_error:
                 self._fail(Failure("stream_error", "unknown", event.text[:MAX_MESSAGE_CHARS]))
@@ -150,7 +196,10 @@ class StreamMeter:
         if failure is not None:
             self._fail(failure)
         elif isinstance(body, dict):
-            self._read_chunk(body, event.data, stamp_ns)
+            try:
+                self._read_chunk(body, event.data, stamp_ns)
+            except ShapeError as error:
+                self._fail(Failure("bad_json", "", str(error)))
         else:
             self._fail(Failure("bad_json", "", f"not an object: {event.text[:MAX_MESSAGE_CHARS]}"))
 
@@ -160,13 +209,13 @@ class StreamMeter:
             self.usage = usage
         found: list[tuple[str, str]] = []
         ended = usage is not None
-        for choice in body.get("choices") or ():
-            reason = choice.get("finish_reason")
+        for choice in read_objects(body.get("choices"), "choices"):
+            reason, failure = read_finish(choice.get("finish_reason"))
             if reason:
                 ended = True
-                self.finish_reason = str(reason)
-                if reason in _FAILED_FINISH:
-                    self._fail(Failure("stream_error", f"finish_{reason}", "the server ended the answer"))
+                self.finish_reason = reason
+            if failure:
+                self._fail(failure)
             delta = choice.get("delta")
             found += _channels(delta if isinstance(delta, dict) else choice)
         if not found:
@@ -175,7 +224,7 @@ class StreamMeter:
         if self.first_content_ns is None and any(channel in _CONTENT_KEYS for channel, _ in found):
             self.first_content_ns = stamp_ns
         if self._keep_text:
-            self._texts += (text for _, text in found)
+            self._texts += (text for channel, text in found if channel in _CONTENT_KEYS)
         elif len(found) == 1 and not ended:
             self._shape = _learn_shape(payload, found[0][1])
 
@@ -206,9 +255,9 @@ def _same_shape(event: Event, shape: tuple[bytes, bytes, int]) -> bool:
 def _channels(delta: dict[str, Any]) -> list[tuple[str, str]]:
     """(channel, non-empty text) pairs of a delta, or of a completion's choice."""
     found = [(key, value) for key in _TEXT_KEYS if isinstance(value := delta.get(key), str) and value]
-    calls = [*(delta.get("tool_calls") or ()), {"function": delta.get("function_call")}]
+    calls = [*read_objects(delta.get("tool_calls"), "tool_calls"), {"function": delta.get("function_call")}]
     for call in calls:
-        function = call.get("function") or {}
+        function = read_object(call.get("function"), "function")
         text = f"{function.get('name') or ''}{function.get('arguments') or ''}"
         if text:
             found.append(("tool_calls", text))

@@ -48,3 +48,31 @@ def test_refusals_are_named_by_status_and_type(body: bytes, name: str, message: 
     failure = read_refusal(429, body)
 
     assert (failure.name, failure.message) == (name, message)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices":[null]}',
+        b'{"choices":5}',
+        b'{"choices":{"a":1}}',
+        b'{"choices":[{"message":"x"}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_another_shape_is_a_failure_of_the_answer(body: bytes) -> None:
+    """JSON that is no answer is named so, as in a stream, and raises nothing; a refusal keeps its status."""
+    answer = read_answer(body).failure
+
+    assert answer is not None
+    assert answer.kind == "bad_json"
+    assert read_refusal(500, body).kind == "http_500"
+
+
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_an_answer_that_the_server_gave_up_is_a_failure(reason: str) -> None:
+    """The same finish reasons that fail a stream fail an answer that came whole."""
+    answer = read_answer(b'{"choices":[{"text":"x","finish_reason":"%s"}]}' % reason.encode())
+
+    assert answer.failure is not None
+    assert (answer.failure.name, answer.finish_reason) == (f"stream_error:finish_{reason}", reason)

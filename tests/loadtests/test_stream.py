@@ -196,3 +196,62 @@ def test_the_short_way_does_not_swallow_an_error_or_a_finish() -> None:
     assert meter.finish_reason == "length"
     assert meter.output_tokens == (4, "server")
     assert meter.failure is not None and meter.failure.name == "stream_error:Boom"
+
+
+def _feed(*payloads: str, keep_text: bool = False) -> StreamMeter:
+    meter = StreamMeter(keep_text=keep_text)
+    for number, payload in enumerate(payloads):
+        meter.feed(f"data: {payload}\n\n".encode(), number)
+    return meter
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '{"choices":[null]}',
+        '{"choices":["x"]}',
+        '{"choices":5}',
+        '{"choices":{"index":0}}',
+        '{"choices":[{"delta":{"tool_calls":[null]}}]}',
+        '{"choices":[{"delta":{"tool_calls":7}}]}',
+        '{"choices":[{"delta":{"tool_calls":[{"function":"f"}]}}]}',
+        '{"choices":[{"delta":{"function_call":"f"}}]}',
+        "[" * 100_000,
+    ],
+)
+def test_json_of_another_shape_fails_the_request_and_not_the_client(payload: str) -> None:
+    """What a server sends is its own failure, named; none of it may end the whole run as if our code had a bug."""
+    meter = _feed(payload)
+
+    assert meter.failure is not None
+    assert meter.failure.kind == "bad_json"
+    assert meter.token_stamps_ns == []
+
+
+@pytest.mark.parametrize("count", ["true", "-3", "100000000000000000000", '"7"', "null"])
+def test_a_count_that_can_be_none_is_unknown(count: str) -> None:
+    """A boolean, a negative number, one over 2^63-1 and a string are no token counts; the other count stays."""
+    usage = _feed(f'{{"choices":[],"usage":{{"completion_tokens":{count},"prompt_tokens":4}}}}').usage
+
+    assert usage is not None
+    assert (usage.output_tokens, usage.prompt_tokens) == (None, 4)
+
+
+def test_kept_text_is_the_answer_without_the_reasoning() -> None:
+    """A scorer compares the answer: `hm` was thought and `f` called, `42` was said; all three are token chunks."""
+    meter = _feed(
+        '{"choices":[{"delta":{"reasoning_content":"hm"}}]}',
+        '{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f"}}]}}]}',
+        '{"choices":[{"delta":{"content":"42"}}]}',
+        keep_text=True,
+    )
+
+    assert meter.text == "42"
+    assert len(meter.token_stamps_ns) == 3
+
+
+def test_nothing_counts_after_done() -> None:
+    """Two tokens before [DONE]; the third, of the shape that is read in one step, came after the end."""
+    token = '{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}'
+
+    assert len(_feed(token, token, "[DONE]", token).token_stamps_ns) == 2
