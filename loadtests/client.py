@@ -52,6 +52,15 @@ class Client:
             exchange.unfinished = True
         return exchange.record(self._worker, now_ns())
 
+    def not_sent(self, request: Prepared, due_ns: int, attempt: int) -> RequestRecord:
+        """The record of an attempt that was due at *due_ns*, or later than now, when the run was ended."""
+        now = now_ns()
+        exchange = Exchange(
+            request, attempt, min(due_ns, now), now, wall_offset_ns(), keep_text=self._plan.keep_text
+        )
+        exchange.unfinished = True
+        return exchange.record(self._worker, now)
+
     def close(self) -> None:
         """Close idle connections."""
         self._pool.close()

@@ -141,7 +141,14 @@ class Driver:
                     break
                 wait_s = self._work.backoff_s(attempt)
                 due_ns = now_ns() + int(wait_s * 1e9)
-                gevent.sleep(wait_s)
+                try:
+                    gevent.sleep(wait_s)
+                except (
+                    gevent.GreenletExit
+                ):  # the run ends here: the request must not end as one that is tried again
+                    record = self._client.not_sent(request, due_ns, attempt + 1)
+                    recorder.write(record)
+                    break
             return record
         except Exception:
             self.crashed = self.closing = True  # our own fault, not the server's: the run cannot be trusted

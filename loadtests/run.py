@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -183,8 +184,17 @@ def _command(plan: LoadPlan, folder: Path) -> list[str]:
     command += ["--headless", "--only-summary", "--stop-timeout", "0", "--loglevel", "WARNING"]
     command += ["-u", users, "-r", users, "--plan", str(folder / _PLAN), "--records", str(folder)]
     if plan.processes > 1:
-        command += ["--processes", str(plan.processes)]
+        # A port of its own: on Locust's default one, workers of two runs at a time would join one master.
+        host, port = "127.0.0.1", str(_free_port())
+        command += ["--processes", str(plan.processes), "--master-host", host, "--master-port", port]
+        command += ["--master-bind-host", host, "--master-bind-port", port]
     return [*command, "MixUser"]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _last_lines(path: Path, count: int = 8) -> str:

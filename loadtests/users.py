@@ -5,6 +5,7 @@ because Locust's response times are rounded and, for streams, stop at the header
 """
 
 import itertools
+import logging
 import os
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,8 @@ from loadtests.records import RequestRecord
 
 EXIT_CRASHED = 70
 _PARENT_CHECK_S = 1.0
+_WORKER_CHECK_S, _WORKER_CHECKS = 1.0, 5  # after the 3 s without a sign of life that Locust calls missing
+_log = logging.getLogger(__name__)
 
 
 class RequestFailed(Exception):
@@ -65,6 +68,7 @@ class LoadRun:
         if isinstance(runner, MasterRunner):
             runner.register_message("load_done", self._worker_done)
             answer_workers(runner)
+            gevent.spawn(self._watch_workers, runner)
         elif isinstance(runner, WorkerRunner):
             self._probe = ClockProbe(runner)
 
@@ -73,6 +77,15 @@ class LoadRun:
         while os.getppid() == parent:
             gevent.sleep(_PARENT_CHECK_S)
         self._environment.runner.quit()
+
+    def _watch_workers(self, runner: MasterRunner) -> None:
+        """A worker that died takes its share of the load with it, and would be waited for for ever: a failed run."""
+        missing = 0
+        while missing < _WORKER_CHECKS:
+            gevent.sleep(_WORKER_CHECK_S)
+            missing = missing + 1 if runner.clients.missing else 0
+        _log.error("a load worker died or hangs; its part of the load was not sent")
+        self._crashed()
 
     def _spawned(self) -> None:
         """Start the clock, in every process that has users (a master has none)."""

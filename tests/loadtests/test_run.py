@@ -107,6 +107,19 @@ def test_retries_are_attempts_of_one_request(server: Any, tmp_path: Path) -> Non
     assert second.started_s - first.end_s >= 0.05 * 0.75
 
 
+def test_a_request_cut_in_its_back_off_is_unfinished(server: Any, tmp_path: Path) -> None:
+    """Refused, it waits 0.3 s or more to be tried again when the run ends 0.1 s after the last send: never lost."""
+    retries = {"max_attempts": 20, "base_s": 0.2, "cap_s": 10, "jitter": 0.25}
+    plan = _plan(server.url, open_loop(10, 1, "constant"), model="refuse", retries=retries, drain_s=0.1)
+    result = run_load(plan, tmp_path)
+    last = [record for record in result.records if not record.will_retry]
+
+    assert sorted(record.seq for record in last) == list(range(10))
+    cut = [record for record in last if record.outcome == "unfinished" and record.sent_s is None]
+    assert cut
+    assert all(record.attempt > 0 and record.error_kind is None for record in cut)
+
+
 def test_a_frozen_server_does_not_slow_the_schedule(server: Any, tmp_path: Path) -> None:
     """A61 at a tenth of its size: 100 requests in 1 s, the server frozen for 0.6 s of it.
 
@@ -202,6 +215,33 @@ def test_several_processes_share_the_plan(server: Any, tmp_path: Path) -> None:
     clocks = read_clocks(tmp_path)
     assert set(clocks) == {0, 1}
     assert all(clock.same_host and abs(clock.offset_s) <= clock.error_s + 0.001 for clock in clocks.values())
+
+
+def test_two_distributed_runs_at_once_keep_to_themselves(server: Any, tmp_path: Path) -> None:
+    """Each has a master on a port of its own, on loopback: 20 requests each, by its own two workers."""
+    plan = _plan(server.url, open_loop(20, 1, "constant"), processes=2)
+    both = [LoadProcess(plan, tmp_path / name) for name in "ab"]
+    results = [one.wait(60) for one in both]
+
+    assert [len(result.records) for result in results] == [20, 20]
+    assert [set(read_clocks(result.folder)) for result in results] == [{0, 1}] * 2
+    ids = [record.trace_id for result in results for record in result.records]
+    assert len(server.seen) == 40 == len(ids)
+
+
+def test_a_killed_worker_fails_the_run(server: Any, tmp_path: Path) -> None:
+    """Half of the load is gone with it: the run ends by itself, and as one that failed."""
+    process = LoadProcess(_plan(server.url, open_loop(20, 60), processes=2), tmp_path)
+    try:
+        _wait_for(lambda: len(list(tmp_path.glob("client-*.jsonl"))) == 2)
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        os.kill(int(workers[0]), signal.SIGKILL)
+
+        with pytest.raises(LoadError, match="code 70"):
+            process.wait(45)
+    finally:
+        if process.running:
+            process.stop()
 
 
 def test_a_used_folder_is_refused(server: Any, tmp_path: Path) -> None:
