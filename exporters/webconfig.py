@@ -5,7 +5,6 @@ Read once at start. Keys that Python's TLS cannot honour are refused by name, ne
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import ssl
@@ -172,7 +171,7 @@ def _login(header: str) -> tuple[str, bytes] | None:
     try:
         user, colon, password = base64.b64decode(payload.strip(), validate=True).partition(b":")
         return (user.decode(), password) if colon else None
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # no base64, no UTF-8, or a header that is not even ASCII
         return None
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import hmac
 import io
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,7 +28,8 @@ def bearer(token: str | None, registry: CollectorRegistry) -> Middleware:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        given = request.headers.get("Authorization", "").encode()
+        # A header may hold any bytes; aiohttp hands those that are no text on as lone surrogates.
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if expected is not None and not hmac.compare_digest(given, expected):
             refused.inc()
             return web.json_response(
@@ -84,9 +84,7 @@ def _posts(streams: Streams, health: RetrievalHealth) -> dict[str, Read]:
         return take
 
     def told(_: web.Request, body: bytes) -> Callable[[], Answer]:
-        document = json.loads(body)
-        if not isinstance(document, dict):
-            raise wire.WireError("not a JSON object")
+        document = wire.json_object(body)
         found = list(retrievals(document))
 
         def take() -> Answer:
@@ -115,11 +113,13 @@ def _posts(streams: Streams, health: RetrievalHealth) -> dict[str, Read]:
 
 def _answering(read: Read) -> Handler:
     async def handler(request: web.Request) -> web.Response:
-        body = await request.read()
         try:
+            body = await request.read()
             # Large bodies must not hold up the tap, which shares this loop.
             large = len(body) >= LARGE_BYTES
             take = await asyncio.to_thread(read, request, body) if large else read(request, body)
+        except web.RequestPayloadError as error:
+            return web.json_response({"error": f"the body cannot be decoded: {error}"}, status=400)
         except ValueError as error:  # WireError, JSON and Unicode errors
             return web.json_response({"error": str(error)}, status=400)
         answer = take()

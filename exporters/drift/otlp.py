@@ -8,7 +8,6 @@ embedding.model_name; version and tenant in inferwatch.embedding.version and inf
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from exporters.drift.vectors import Batch
-from exporters.drift.wire import JSON, WireError
+from exporters.drift.wire import JSON, WireError, json_object
 
 PROTOBUF = "application/x-protobuf"
 VECTORS = "inferwatch.embedding.vectors"
@@ -45,20 +44,16 @@ def _spans(content_type: str, body: bytes) -> Iterator[Mapping[str, Any]]:
         for resource in document.get("resourceSpans", []):
             for scope in resource.get("scopeSpans", []):
                 for span in scope.get("spans", []):
-                    yield {one["key"]: _value(one.get("value", {})) for one in span.get("attributes", [])}
-    except (AttributeError, KeyError, TypeError) as error:
+                    yield {
+                        str(one["key"]): _value(one.get("value", {})) for one in span.get("attributes", [])
+                    }
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise WireError(f"not an OTLP trace request ({error!r})") from error
 
 
 def _document(content_type: str, body: bytes) -> dict[str, Any]:
     if content_type == JSON:
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise WireError(f"not JSON ({error})") from error
-        if not isinstance(document, dict):
-            raise WireError("not an OTLP trace request: no JSON object")
-        return document
+        return json_object(body)
     if content_type != PROTOBUF:
         raise WireError(f"Content-Type {content_type!r}; send {JSON} or {PROTOBUF}")
     try:
@@ -98,7 +93,7 @@ def _vectors(attributes: Mapping[str, Any]) -> object:
         try:
             numbers = np.frombuffer(base64.b64decode(str(text), validate=True), dtype="<f4")
             return numbers.reshape(-1, int(dimension) if dimension else numbers.size)
-        except (binascii.Error, ValueError, TypeError):
+        except (binascii.Error, ValueError, TypeError, OverflowError):
             return ["unreadable"]
     found = [value for key, value in sorted(attributes.items()) if _OPENINFERENCE.match(key)]
     return found or None

@@ -1,6 +1,5 @@
 """Retrievals as the client tells of them -> counters and histograms of their health, by tenant."""
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,9 @@ DURATION_BOUNDS_SECONDS = (
 )
 
 
+_MOST = 1e9  # neither a similarity, nor seconds, nor characters of a query
+
+
 @dataclass(frozen=True)
 class Retrieval:
     """One retrieval: similarities of what was found (best first or not), seconds, characters of the query."""
@@ -43,16 +45,17 @@ def retrievals(document: Mapping[str, Any]) -> Iterator[Retrieval]:
     for at, one in enumerate(items):
         scores = one.get("scores") if isinstance(one, dict) else None
         if not isinstance(scores, list) or not all(_number(score) for score in scores):
-            raise WireError(f"retrievals[{at}].scores: {scores!r} is no list of finite numbers")
+            raise WireError(f"retrievals[{at}].scores: {scores!r:.200} is no list of finite numbers")
         seconds, characters = one.get("seconds"), one.get("query_characters")
         for key, value in (("seconds", seconds), ("query_characters", characters)):
             if value is not None and not (_number(value) and value >= 0):
-                raise WireError(f"retrievals[{at}].{key}: {value!r} is no number from 0")
+                raise WireError(f"retrievals[{at}].{key}: {value!r:.200} is no number from 0")
         yield Retrieval(tuple(map(float, scores)), seconds, characters)
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """NaN is none, nor is what would make a sum infinite for good."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST
 
 
 class RetrievalHealth:

@@ -54,6 +54,11 @@ class Stream:
     evaluated: float | None = None
 
 
+def label(text: str) -> str:
+    """A name as a label can carry it: not longer than the limit, and no half of a surrogate pair, which no page can."""
+    return text[:MAX_NAME_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
 class Tenants:
     """The first *limit* tenants keep their names until the exporter restarts; all further ones are `other`."""
 
@@ -63,7 +68,7 @@ class Tenants:
 
     def name(self, tenant: str) -> str:
         """The label of a tenant; "" stays "", which stands for none."""
-        tenant = tenant[:MAX_NAME_CHARACTERS]
+        tenant = label(tenant)
         if not tenant or tenant in self._known:
             return tenant
         if len(self._known) >= self._limit:
@@ -98,11 +103,7 @@ class Streams:
         *refused*: what was already sorted out before.
         """
         now = self.clock()
-        key = Key(
-            batch.model[:MAX_NAME_CHARACTERS],
-            batch.version[:MAX_NAME_CHARACTERS],
-            self.tenants.name(batch.tenant),
-        )
+        key = Key(label(batch.model), label(batch.version), self.tenants.name(batch.tenant))
         stream = self.streams.get(key)
         wanted = stream.reservoir.dimension if stream else self._dimension(key)
         checked = check(batch.vectors, wanted)

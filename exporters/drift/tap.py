@@ -145,6 +145,10 @@ class Proxy:
             self._streams.dropped["busy"] += 1
             log.error("the decoder ended: %s; answers pass unsampled until the exporter is restarted", error)
             return
+        except Exception:  # what an answer did to the decoder must not stop the tap
+            self._streams.dropped["undecodable"] += 1
+            log.exception("an answer could not be decoded")
+            return
         self._streams.offer(Batch(model, version, tenant, checked.vectors), "tap", checked.rejected)
 
 

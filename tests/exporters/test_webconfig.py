@@ -63,7 +63,7 @@ async def test_basic_auth_guards_every_path(tmp_path):
             got, headers = await status(url, headers=login(*wrong))
             assert got == 401
             assert headers["WWW-Authenticate"].startswith("Basic")
-        for header in ("", "Bearer x", "Basic", "Basic !!!", "Basic cHJvbQ=="):
+        for header in ("", "Bearer x", "Basic", "Basic !!!", "Basic cHJvbQ==", "Basic \xe9\xff"):
             assert (await status(url, headers={"Authorization": header}))[0] == 401
         assert (await status(str(server.make_url("/metrics"))))[0] == 401
 

@@ -88,6 +88,58 @@ async def test_without_the_token_nothing_is_taken(running: Running) -> None:
     assert of(series, "llm_drift_streams") == 0
 
 
+async def test_a_token_of_any_bytes_is_refused_and_counted(running: Running) -> None:
+    """What is no text in the header is one more wrong token, not a failure of the server's."""
+    host, port = running.ingest.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST /v1/vectors HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\xfe\r\n")
+    writer.write(b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
+    status = (await reader.read()).split(b"\r\n")[0]
+    writer.close()
+
+    assert status == b"HTTP/1.1 401 Unauthorized"
+    assert of(await running.series(), "llm_drift_unauthorised_requests_total") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "encoding"),
+    [
+        ("/v1/vectors", b"[" * 60_000, ""),
+        ("/v1/retrievals", b"[" * 60_000, ""),
+        ("/v1/traces", b"[" * 60_000, ""),
+        ("/v1/retrievals", b'{"retrievals": [{"scores": [1' + b"0" * 400 + b"]}]}", ""),
+        ("/v1/retrievals", b'{"retrievals": [{"scores": [1e308, 1e308]}]}', ""),
+        ("/v1/retrievals", b'{"retrievals": [{"scores": [], "seconds": 1e308}]}', ""),
+        ("/v1/vectors", b"no gzip", "gzip"),
+    ],
+)
+async def test_hostile_bodies_are_the_senders_fault(
+    running: Running, path: str, body: bytes, encoding: str
+) -> None:
+    """Nesting without end, numbers without bounds, a broken encoding: 400 and a reason; the exporter lives on."""
+    headers = {**AUTH, "Content-Type": "application/json"}
+    if encoding:
+        headers["Content-Encoding"] = encoding
+    status, answer = await running.post(path, data=body, headers=headers)
+
+    assert status == 400
+    assert answer["error"]
+    assert of(await running.series(), "llm_drift_streams") == 0
+
+
+async def test_half_a_surrogate_pair_in_a_name_leaves_the_page_whole(running: Running) -> None:
+    """JSON can say it and no page can: as a model, a version or a tenant it is shown as a question mark."""
+    vectors = b'{"model": "m\\ud800", "version": "\\udfff", "tenant": "\\ud83d", "vectors": [[1, 2]]}'
+    retrieval = b'{"tenant": "\\udc00", "retrievals": [{"scores": [0.5]}]}'
+    headers = {**AUTH, "Content-Type": "application/json"}
+    assert (await running.post("/v1/vectors", data=vectors, headers=headers))[0] == 200
+    assert (await running.post("/v1/retrievals", data=retrieval, headers=headers))[0] == 200
+    series = await running.series()
+
+    assert of(series, "llm_drift_window_vectors", model="m?", version="?", tenant="?") == 1
+    assert of(series, "llm_retrievals_total", tenant="?", result="ok") == 1
+
+
 async def test_vectors_are_judged_and_shown(running: Running, make: Callable[..., np.ndarray]) -> None:
     """A shifted stream: state yes, scores with thresholds and false-alarm rates, counts by reason from 0."""
     shifted = make(300, 5, shift=2.0).tolist()

@@ -22,11 +22,25 @@ def npy() -> bytes:
     return text.getvalue()
 
 
+SHAPED = b"{'descr':'<f4','fortran_order':False,'shape':(%d,%d)}\n"
+
+
+def npy_of(header: bytes) -> bytes:
+    """A file of version 1.0 with this header and four numbers."""
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
+
+
 def arrow(column: str = "vector") -> bytes:
     """VECTORS as an Arrow IPC stream."""
-    table = pa.table({column: pa.array(VECTORS, pa.list_(pa.float32(), 2))})
+    return stream(pa.array(VECTORS, pa.list_(pa.float32(), 2)), column=column)
+
+
+def stream(values: pa.Array, compression: str | None = None, column: str = "vector") -> bytes:
+    """An Arrow IPC stream of one column."""
+    table = pa.table({column: values})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
@@ -59,7 +73,18 @@ def test_json_npy_and_arrow_say_the_same(kind: str, body: bytes) -> None:
         (wire.NPY, b"\x93NUMPY", "not an npy array"),
         (wire.NPY, npy()[:-4], "not an npy array"),
         (wire.ARROW, b"arrow", "not an Arrow IPC stream"),
+        (wire.NPY, npy_of(b"{'descr':'<f4'" * 9), "not an npy array"),
+        (wire.NPY, npy_of(b"{[]: 1}\n"), "not an npy array"),
+        (wire.NPY, npy_of(b"{1: 1, 'a': 2}\n"), "not an npy array"),
+        (wire.NPY, npy_of(SHAPED % (10**25, 4)), "not an npy array"),
+        (wire.NPY, npy_of(SHAPED % (9 * 10**15, 0)), "not a 2-dimensional"),
+        (wire.NPY, b"PK\x03\x04junk", "not an npy array"),
         (wire.ARROW, arrow("v"), "no column 'vector'"),
+        (wire.ARROW, stream(pa.array(["a"])), "holds string; send lists of floats"),
+        (wire.ARROW, stream(pa.array([[]], pa.list_(pa.float32(), 0))), "send lists of floats"),
+        (wire.ARROW, stream(pa.array(VECTORS * 4096), "zstd"), "its batches are compressed"),
+        (wire.ARROW, stream(pa.array(VECTORS * 4096), "lz4"), "its batches are compressed"),
+        (wire.ARROW, stream(pa.DictionaryArray.from_arrays([0, 0], pa.array(VECTORS))), "have dictionaries"),
         ("text/plain", b"", "Content-Type 'text/plain'"),
     ],
 )
@@ -67,6 +92,20 @@ def test_unreadable_bodies_are_errors(kind: str, body: bytes, says: str) -> None
     """Each says what is wrong."""
     with pytest.raises(wire.WireError, match=says):
         wire.batch(kind, body, {"model": "m"})
+
+
+def test_a_damaged_arrow_stream_is_an_error_and_never_the_end_of_the_process() -> None:
+    """Every byte turned over in turn: unchecked offsets of such streams end the process with a signal."""
+    body = stream(pa.array(VECTORS, pa.list_(pa.float32())))
+    refused = 0
+    for at in range(len(body)):
+        damaged = body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]
+        try:
+            wire.batch(wire.ARROW, damaged, {"model": "m"})
+        except wire.WireError:
+            refused += 1
+
+    assert refused > len(body) / 10
 
 
 def test_a_pickled_array_is_never_loaded() -> None:
@@ -88,6 +127,30 @@ def test_embedding_answers_in_floats_and_base64() -> None:
     assert model == "m"
     assert checked.vectors.tolist() == VECTORS
     assert dict(checked.rejected) == {"malformed": 1}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "says"),
+    [
+        ({"key": "a", "value": {"intValue": "abc"}}, "not an OTLP trace request"),
+        ({"key": "a", "value": {"doubleValue": "q"}}, "not an OTLP trace request"),
+        ({"key": "a", "value": None}, "not an OTLP trace request"),
+    ],
+)
+def test_broken_spans_are_errors(attribute: dict[str, object], says: str) -> None:
+    """Numbers that are none, and values that are missing."""
+    with pytest.raises(wire.WireError, match=says):
+        otlp.batches(wire.JSON, json.dumps(request([attribute])).encode())
+
+
+def test_an_endless_dimension_makes_vectors_malformed() -> None:
+    """Infinity is no dimension, and a key that is a number is no reason to fail."""
+    endless = {"key": "gen_ai.embeddings.dimension.count", "value": {"doubleValue": "Infinity"}}
+    odd = {"key": 5, "value": {"stringValue": "x"}}
+    body = json.dumps(request([*OURS[:3], endless, odd])).encode()
+    (batch,) = otlp.batches(wire.JSON, body)
+
+    assert dict(check(batch.vectors).rejected) == {"malformed": 1}
 
 
 def request(attributes: list[dict[str, object]]) -> dict[str, object]:
