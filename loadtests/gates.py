@@ -76,6 +76,8 @@ def judge(runs: Sequence[LoadResult], baseline: Sequence[LoadResult] | None, spe
     """Hold *runs* (rounds of one build) against the gates, and against *baseline* where it is given."""
     if not runs or not any(run.records for run in runs):
         return Verdict((Check("data", GateExit.NO_DATA, None, None, "the run holds no request"),))
+    if not spec.gates:
+        return Verdict((Check("gates", GateExit.NO_DATA, None, None, "the spec has no gate to hold"),))
     checks = [*_void(runs, spec, "run"), *(_void(baseline, spec, "baseline") if baseline else ())]
     checks += _unlike(runs, baseline) if baseline else []
     for gate in spec.gates:
@@ -116,11 +118,13 @@ def _void(runs: Sequence[LoadResult], spec: Spec, whose: str) -> list[Check]:
 
 def _unlike(runs: Sequence[LoadResult], baseline: Sequence[LoadResult]) -> list[Check]:
     """Things that make the baseline one of something else."""
-    mine, theirs = identity.read(runs[0].folder), identity.read(baseline[0].folder)
-    if mine is None or theirs is None:
+    known = [identity.read(run.folder) for run in (*runs, *baseline)]
+    found = [one for one in known if one is not None]
+    if len(found) < len(known):
         detail = "no identity was kept beside the run or the baseline, so nobody knows if they are alike"
         return [Check("baseline: alike", GateExit.UNLIKE_BASELINE, None, None, detail)]
-    lines = identity.differences(mine, theirs)
+    theirs = found[len(runs)]
+    lines = list(dict.fromkeys(line for one in found for line in identity.differences(one, theirs)))
     if [run.plan.random_seed for run in runs] != [run.plan.random_seed for run in baseline][: len(runs)]:
         lines.append("random_seed: rounds of run and baseline differ, they are not pairs")
     return [Check("baseline: alike", GateExit.UNLIKE_BASELINE, None, None, line) for line in lines]
@@ -178,7 +182,11 @@ def _throughput(
     if any(run.plan.arrival.kind != "closed" for run in (*runs, *baseline)):
         detail = "an open loop below saturation answers what arrives; judge throughput with a closed loop"
         return Check(gate.id, GateExit.NOT_JUDGEABLE, None, bound, detail)
-    pairs = _throughput_pairs(runs, baseline, spec)
+    both = _throughputs(runs, baseline, spec)
+    if silent := sum(theirs is not None and mine is None for mine, theirs in both):
+        detail = f"{silent} rounds gave no output tokens to speak of, where the baseline's did"
+        return Check(gate.id, GateExit.FAILED, None, bound, detail)
+    pairs = _known(both)
     if len(pairs) < test.min_pairs:
         detail = f"{len(pairs)} pairs with output tokens, at least {test.min_pairs} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, bound, detail)
@@ -188,15 +196,18 @@ def _throughput(
     )
 
 
-def _throughput_pairs(
+def _throughputs(
     runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spec: Spec
-) -> list[tuple[float, float]]:
-    pairs = []
-    for run, base in zip(runs, baseline, strict=False):
-        mine, theirs = (tokens_per_second(one, spec.gate_test.warmup_seconds) for one in (run, base))
-        if mine and theirs:
-            pairs.append((mine, theirs))
-    return pairs
+) -> list[tuple[float | None, float | None]]:
+    warmup_s = spec.gate_test.warmup_seconds
+    return [
+        (tokens_per_second(run, warmup_s), tokens_per_second(base, warmup_s))
+        for run, base in zip(runs, baseline, strict=False)
+    ]
+
+
+def _known(both: Sequence[tuple[float | None, float | None]]) -> list[tuple[float, float]]:
+    return [(mine, theirs) for mine, theirs in both if mine and theirs]
 
 
 def pairs_wanted(runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spec: Spec) -> int:
@@ -206,7 +217,7 @@ def pairs_wanted(runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spe
     1 - significance. Ask once, run the rest, judge once: looking again and again would let noise decide.
     """
     test = spec.gate_test
-    pairs = _throughput_pairs(runs, baseline, spec)
+    pairs = _known(_throughputs(runs, baseline, spec))
     noise = paired_loss(pairs, test.significance).noise if pairs else None
     wanted = test.min_pairs
     for gate in spec.gates:

@@ -94,12 +94,23 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
 
 
 def client_health(samples: Sequence[dict[str, Any]], limits: LoadClient) -> dict[str, Any]:
-    """CPU share and event-loop lag of the load client itself; `saturated` is None when it was never sampled."""
-    cpu = distribution(sample["cpu_ratio"] for sample in samples if sample["seconds"] >= 0.5)
-    lag = distribution(value for sample in samples for value in sample["lag_s"])
-    saturated = None
+    """CPU share and event-loop lag of the load client itself, of the worker that is worst off in each.
+
+    One of many workers that is the bottleneck must not drown among idle ones. `saturated` is None when a worker,
+    or the whole client, was never sampled and none is saturated.
+    """
+    workers: dict[int, list[dict[str, Any]]] = {}
+    for sample in samples:
+        workers.setdefault(sample.get("worker", 0), []).append(sample)
+    shares = [distribution(s["cpu_ratio"] for s in own if s["seconds"] >= 0.5) for own in workers.values()]
+    lags = [distribution(value for s in own for value in s["lag_s"]) for own in workers.values()]
+    cpu = max((one for one in shares if one is not None), key=lambda one: float(one["p95"]), default=None)
+    lag = max((one for one in lags if one is not None), key=lambda one: float(one["p99"]), default=None)
+    saturated: bool | None = None
     if cpu is not None and lag is not None:
         saturated = cpu["p95"] > limits.max_cpu_ratio or lag["p99"] > limits.max_lag_seconds
+        if not saturated and (None in shares or None in lags):
+            saturated = None
     return {"cpu_ratio": cpu, "event_loop_lag_s": lag, "saturated": saturated}
 
 

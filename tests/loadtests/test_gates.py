@@ -176,3 +176,44 @@ def test_unlike_things_are_not_compared(tmp_path: Path) -> None:
     assert [v.code for v in (other, flags, seeds, nameless)] == [GateExit.UNLIKE_BASELINE] * 4
     assert newer.code is GateExit.PASSED
     assert any("engine: 'sglang' against 'vllm'" in check.detail for check in other.checks)
+
+
+def test_a_build_that_hangs_in_one_round_fails(tmp_path: Path) -> None:
+    """90 unanswered of 8000 move no P95 and are no errors; the round's 10 s of 20 s make 1 - 0.5^(1/4) = 16 % loss."""
+    runs = [_swing(tmp_path / f"c{i}", 1.0, i) for i in range(4)]
+    base = [_swing(tmp_path / f"b{i}", 1.0, i) for i in range(4)]
+    cut = [_record(10, outcome="unfinished", first_token_s=None, output_tokens=None, chunks=0)] * 90
+    runs[3].__dict__["records"] = (*runs[3].records[:1000], *cut)
+    verdict = judge(runs, base, SPEC)
+
+    assert _codes(verdict)["latency"] is GateExit.PASSED
+    assert verdict.code is GateExit.FAILED
+    throughput = next(check for check in verdict.checks if check.name == "throughput")
+    assert throughput.value == pytest.approx(1 - 0.5**0.25, abs=0.02)
+
+
+def test_a_round_without_tokens_is_a_loss_and_not_a_missing_pair(tmp_path: Path) -> None:
+    """The fifth round of the candidate gave nothing; four level pairs are left, and must not pass without it."""
+    runs = [_swing(tmp_path / f"c{i}", 1.0, i) for i in range(5)]
+    base = [_swing(tmp_path / f"b{i}", 1.0, i) for i in range(5)]
+    cut = [_record(0, outcome="unfinished", first_token_s=None, output_tokens=None, chunks=0)] * 90
+    runs[4].__dict__["records"] = tuple(cut)
+
+    assert _codes(judge(runs, base, SPEC))["throughput"] is GateExit.FAILED
+    assert _codes(judge(base, runs, SPEC))["throughput"] is GateExit.PASSED
+
+
+def test_each_round_is_held_against_the_baseline(tmp_path: Path) -> None:
+    """The engine was restarted with another flag before the last round."""
+    runs = [_swing(tmp_path / f"c{i}", 1.0, i) for i in range(3)]
+    runs.append(_swing(tmp_path / "c3", 1.0, 3, flags={"block_size": "32"}))
+    base = [_swing(tmp_path / f"b{i}", 1.0, i) for i in range(4)]
+
+    assert judge(runs, base, SPEC).code is GateExit.UNLIKE_BASELINE
+
+
+def test_a_spec_without_gates_passes_nothing(tmp_path: Path) -> None:
+    """Nothing was held against anything, which is no pass."""
+    runs = [_open(tmp_path, [_record(i / 30) for i in range(300)])]
+
+    assert judge(runs, None, SPEC.model_copy(update={"gates": ()})).code is GateExit.NO_DATA

@@ -147,6 +147,18 @@ def test_saturated_client(cpu: float, lag: float, saturated: bool) -> None:
     assert client_health(samples, LIMITS)["saturated"] is saturated
 
 
+def test_one_saturated_worker_of_many_is_seen() -> None:
+    """Of 40 workers one is at 100 %: 2.5 % of all samples, under every pooled P95; an unsampled one is unknown."""
+    calm = [{"worker": n, "cpu_ratio": 0.1, "lag_s": [0.001], "seconds": 1.0} for n in range(39)]
+    hot = {"worker": 39, "cpu_ratio": 1.0, "lag_s": [0.001], "seconds": 1.0}
+    brief = {"worker": 39, "cpu_ratio": 0.1, "lag_s": [], "seconds": 0.1}
+
+    assert client_health([*calm, hot], LIMITS)["saturated"] is True
+    assert client_health([*calm, hot], LIMITS)["cpu_ratio"]["p95"] == 1.0
+    assert client_health([*calm, brief], LIMITS)["saturated"] is None
+    assert client_health(calm, LIMITS)["saturated"] is False
+
+
 def test_distribution_by_hand() -> None:
     """1..100: mean 50.5, P95 95, P99.9 100; unknown samples are left out."""
     figures = distribution([*map(float, range(100, 0, -1)), None])
