@@ -5,6 +5,7 @@ ended in the last window; what is unknown is not exposed.
 """
 
 import json
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ class LiveRun(Collector):
 
     def __init__(self, plan: LoadPlan, folder: Path, began_s: float) -> None:
         self._plan, self._folder, self._began_s = plan, folder, began_s
+        self._lock = threading.Lock()  # two scrapers at a time must not both count a line
         self._tails: dict[Path, _Tail] = {}
         self._recent: deque[RequestRecord] = deque()
         self._requests: Counter[tuple[str, str, str, str]] = Counter()
@@ -61,6 +63,11 @@ class LiveRun(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """What the files say now."""
+        with self._lock:
+            found = list(self._now())
+        yield from found
+
+    def _now(self) -> Iterator[Metric]:
         self._read()
         yield GaugeMetricFamily(names.RUN_START, "When the load run began, Unix time.", value=self._began_s)
         info = GaugeMetricFamily(

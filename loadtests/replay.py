@@ -2,8 +2,9 @@
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +33,9 @@ def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]
         for number, row in _rows(lines, kind, path):
             try:
                 at, due = _READERS[kind](row)
-            except (KeyError, ValueError, TypeError) as error:
+                if not math.isfinite(at) or min(due.prompt_tokens or 0, due.output_tokens or 0) < 0:
+                    raise ValueError("times are finite and counts are at least 0")
+            except (KeyError, ValueError, TypeError, AttributeError) as error:
                 wanted = _WANTED[kind]
                 raise TraceError(
                     f"{path}:{number}: {error!r}: not a {kind} row; it needs {wanted}"
@@ -49,6 +52,13 @@ def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]
 
 
 def _rows(lines: Any, kind: Format, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        yield from _parsed(lines, kind, path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"{path}: {error}: not a text file of rows; write it as UTF-8") from error
+
+
+def _parsed(lines: Any, kind: Format, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if kind == "mooncake":
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -62,10 +72,8 @@ def _rows(lines: Any, kind: Format, path: Path) -> Iterator[tuple[int, dict[str,
 
 
 def _azure(row: dict[str, Any]) -> tuple[float, Due]:
-    stamp = row["TIMESTAMP"].strip()
-    whole, _, fraction = stamp.partition(".")  # seven digits of a second: one more than datetime reads
-    digits = fraction.split("+")[0].rstrip("Z")
-    at = datetime.fromisoformat(f"{whole[:19]}+00:00").timestamp() + float(f"0.{digits or 0}")
+    stamp = datetime.fromisoformat(row["TIMESTAMP"].strip())  # of seven digits of a second it reads six
+    at = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
     return at, Due(0.0, int(row["ContextTokens"]), int(row["GeneratedTokens"]))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +92,16 @@ def test_retried_attempts_are_retries_not_requests(run: tuple[CollectorRegistry,
 
     assert registry.get_sample_value("llm_load_retries_total") == 1
     assert registry.get_sample_value("llm_load_errors_total", {"error": "http_503"}) is None
+
+
+def test_scrapes_at_the_same_time_count_each_line_once(run: tuple[CollectorRegistry, Path]) -> None:
+    """2000 answers and eight scrapers at once: 2000 requests, by whoever asks last."""
+    registry, folder = run
+    (folder / "records-0.jsonl").write_text(to_line(_record()) * 2000, encoding="utf-8")
+    labels = {"endpoint": "chat", "tenant": "", "lane": "", "outcome": "ok"}
+    with ThreadPoolExecutor(8) as scrapers:
+        seen = list(
+            scrapers.map(lambda _: registry.get_sample_value("llm_load_requests_total", labels), range(8))
+        )
+
+    assert seen == [2000] * 8

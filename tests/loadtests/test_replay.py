@@ -46,6 +46,31 @@ def test_formats(tmp_path: Path, kind: Format, text: str, expected: list[tuple[o
     assert [row[0] for row in rows] == pytest.approx([row[0] for row in expected], abs=1e-6)
 
 
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    """A packed or UTF-16 file is named, not a traceback."""
+    path = tmp_path / "trace"
+    path.write_bytes(AZURE.encode("utf-16"))
+
+    with pytest.raises(TraceError, match="write it as UTF-8"):
+        list(read_trace(path, "azure"))
+
+
+def test_azure_times_with_an_offset(tmp_path: Path) -> None:
+    """02:00:02.5 two hours east of Greenwich is 2.5 s after midnight there; without an offset it is UTC."""
+    head, stamps = (
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+        (
+            "2024-05-10 00:00:00.0000000+00:00",
+            "2024-05-10 02:00:02.5+02:00",
+            "2024-05-10T00:00:03Z",
+            "2024-05-10 00:00:04",
+        ),
+    )
+    rows = read_trace(_write(tmp_path, head + "".join(f"{stamp},1,1\n" for stamp in stamps)), "azure")
+
+    assert [due.at_s for due in rows] == [0.0, 2.5, 3.0, 4.0]
+
+
 def test_speed(tmp_path: Path) -> None:
     """Replayed ten times as fast, a minute is six seconds."""
     rows = list(read_trace(_write(tmp_path, AZURE), "azure", speed=10))
@@ -61,6 +86,11 @@ def test_speed(tmp_path: Path) -> None:
         ("burstgpt", BURSTGPT.replace("118", "1"), ":4: 1.0: earlier than the row before"),
         ("mooncake", "{\n", ":1: not JSON"),
         ("mooncake", "", "holds no request"),
+        ("mooncake", "[1, 2]\n", ":1: .*needs timestamp"),
+        ("mooncake", MOONCAKE.replace("3000", "NaN"), ":2: ValueError.*finite"),
+        ("mooncake", MOONCAKE.replace("7322", "-1"), ":2: ValueError.*at least 0"),
+        ("burstgpt", BURSTGPT.replace("118", "inf"), ":4: ValueError.*finite"),
+        ("burstgpt", BURSTGPT.replace("693,API log", '"' + "x" * 200_000 + '"'), "not a text file of rows"),
     ],
 )
 def test_what_is_not_a_trace_is_refused(tmp_path: Path, kind: Format, text: str, said: str) -> None:
