@@ -1,7 +1,7 @@
 """`python -m inferwatch.render`: dashboards as live pages on loopback, for machines without Grafana.
 
 GET /<uid>?range=6h&theme=dark&service=llm draws a page now; GET / goes to the first dashboard. Links made for
-Grafana, /d/<uid>?var-service=llm&from=<ms>&to=<ms>, show the same here.
+Grafana, /d/<uid>?var-service=llm&from=<ms>&to=<ms>, show the same here. GET /runbooks/<Alert>.md is an alert's runbook.
 """
 
 import argparse
@@ -29,8 +29,11 @@ _ALL = {"All", "$__all"}
 class Pages:
     """Draws pages on request; one that was drawn a moment ago is given again."""
 
-    def __init__(self, prometheus_url: str, folder: Path, scrape_seconds: int) -> None:
+    def __init__(
+        self, prometheus_url: str, folder: Path, scrape_seconds: int, runbooks: Path | None = None
+    ) -> None:
         self.prometheus_url, self.folder, self.scrape_seconds = prometheus_url, folder, scrape_seconds
+        self.runbooks = runbooks
         self._kept: dict[tuple[str, str], tuple[float, str]] = {}
         self._one_at_a_time = asyncio.Lock()
 
@@ -42,12 +45,21 @@ class Pages:
         app.router.add_get("/{uid}", self.page)
         app.router.add_get("/d/{uid}", self.page)
         app.router.add_get("/d/{uid}/{slug}", self.page)
+        app.router.add_get("/runbooks/{name}", self.runbook)
         return app
 
     async def healthy(self, request: web.Request) -> web.Response:
         """200 while the server runs."""
         del request
         return web.Response(text="ok\n")
+
+    async def runbook(self, request: web.Request) -> web.Response:
+        """One runbook as it stands in its file; 404 with the names that there are."""
+        wanted = request.match_info["name"].removesuffix(".md")
+        known = {file.stem: file for file in sorted(self.runbooks.glob("*.md"))} if self.runbooks else {}
+        if wanted not in known:
+            raise web.HTTPNotFound(text=f"no runbook {wanted!r}; there are: {', '.join(known) or 'none'}\n")
+        return web.Response(text=known[wanted].read_text(encoding="utf-8"), content_type="text/plain")
 
     async def index(self, request: web.Request) -> web.Response:
         """To the first dashboard, the SLO overview where it exists."""
@@ -123,7 +135,8 @@ def main() -> None:
     parser.add_argument("--prometheus", required=True, help="base URL, for example http://127.0.0.1:9090")
     parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1")
     parser.add_argument("--dashboards", type=Path, default=DEFAULT_FOLDER, help="folder of JSON files")
+    parser.add_argument("--runbooks", type=Path, help="folder of an alert's runbook each, as Markdown")
     parser.add_argument("--scrape-seconds", type=int, default=5, help="how often Prometheus scrapes")
     given = parser.parse_args()
-    pages = Pages(given.prometheus, given.dashboards, given.scrape_seconds)
+    pages = Pages(given.prometheus, given.dashboards, given.scrape_seconds, given.runbooks)
     web.run_app(pages.application(), host=LOOPBACK, port=given.port, print=None)

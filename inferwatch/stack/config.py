@@ -50,10 +50,10 @@ class Places:
 
 
 def native_places(settings: Settings, *, traced: bool = False) -> Places:
-    """Everything on loopback, rules from the checkout."""
+    """Everything on loopback, rules as `up` wrote them."""
     return Places(
         addresses={service: settings.url(service).removeprefix("http://") for service in PORT_OFFSETS},
-        rules=str(settings.root / "alerts" / "rules" / "*.yaml"),
+        rules=str(settings.rules_dir / "*.yaml"),
         engines=str(settings.targets_file),
         loads=str(settings.loads_file),
         drift=str(settings.drift_file.with_name("drift*.json")),

@@ -20,11 +20,7 @@ def write_all(spec: Spec, settings: Settings, selection: Selection, *, traced: b
     config.write_json(settings.targets_file, config.engine_targets(selection))
     config.write_json(settings.own_drift_file, config.drift_targets(settings, selection))
     observe.write_rules(spec, settings, selection)
-    rules = str(observe.rules_folder(settings, selection) / "*.yaml")
-    config.write_yaml(
-        settings.prometheus_config,
-        config.prometheus_config(spec, settings, traced=traced) | {"rule_files": [rules]},
-    )
+    config.write_yaml(settings.prometheus_config, config.prometheus_config(spec, settings, traced=traced))
     config.write_yaml(settings.exporter_config, {"allow": allowed_targets(selection)})
     config.write_text(settings.alertmanager_config, alertmanager_config(spec, settings))
 

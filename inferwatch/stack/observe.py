@@ -1,14 +1,17 @@
-"""Which service is only observed: engines of a stranger, until a person accepts the latency thresholds."""
+"""slo.yaml and a selection -> the spec in force natively: what is only observed, and links that open here."""
 
+import ipaddress
 import json
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from inferwatch.stack import config
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
 from slo.spec import Spec
+from slo.trust import Links
 
 
 def is_observed(settings: Settings, selection: Selection) -> bool:
@@ -34,7 +37,8 @@ def accept(settings: Settings, service: str) -> None:
 
 
 def spec_in_force(spec: Spec, settings: Settings, selection: Selection) -> Spec:
-    """*spec*, with the selected service marked as observed where it is."""
+    """*spec* with the stack's own links, and the selected service marked as observed where it is."""
+    spec = spec.model_copy(update={"links": links_in_force(spec.links, settings)})
     if not is_observed(settings, selection):
         return spec
     services = tuple(
@@ -44,20 +48,36 @@ def spec_in_force(spec: Spec, settings: Settings, selection: Selection) -> Spec:
     return spec.model_copy(update={"services": services})
 
 
-def rules_folder(settings: Settings, selection: Selection) -> Path:
-    """Where Prometheus reads its rules for this selection."""
-    return settings.observed_rules if is_observed(settings, selection) else settings.root / "alerts" / "rules"
+def links_in_force(links: Links, settings: Settings) -> Links:
+    """Links of notifications: the stack's own pages in place of a Grafana on loopback and of a runbook's path.
+
+    Nothing of ours listens where slo.yaml expects compose's Grafana, and a path opens in no browser. An
+    address that leads to another machine is a person's choice and stays.
+    """
+    pages = settings.url("dashboards")
+    changed = {}
+    if _is_loopback(links.dashboard_base):
+        changed["dashboard_base"] = pages
+    if not urlsplit(links.runbook_base).scheme:
+        changed["runbook_base"] = f"{pages}/runbooks"
+    return links.model_copy(update=changed)
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def write_rules(spec: Spec, settings: Settings, selection: Selection) -> None:
-    """Write the rules of an observed service; nothing for any other, whose rules are the checkout's."""
-    if not is_observed(settings, selection):
-        return
+    """Write the rules that Prometheus reads for this selection."""
     from alerts import render
 
     texts = render.files(spec_in_force(spec, settings, selection))
     wanted = {Path(path).name: text for path, text in texts.items() if path.startswith(render.RULES)}
-    folder = settings.observed_rules
+    folder = settings.rules_dir
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.yaml"):
         if old.name not in wanted:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from inferwatch.stack import observe, traces, vllm_cpu
+from inferwatch.stack import traces, vllm_cpu
 from inferwatch.stack.config import RAG_SERVICE
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
@@ -44,7 +44,7 @@ def stack_services(
         _exporter_node(settings),
         *([_exporter_drift(settings)] if settings.drift_config.is_file() else []),
         alertmanager(settings, binaries["alertmanager"]),
-        prometheus(spec, settings, binaries["prometheus"], observe.rules_folder(settings, selection)),
+        prometheus(spec, settings, binaries["prometheus"], settings.rules_dir),
         _exporter_analysis(settings),
         _dashboards(spec, settings),
     ]
@@ -181,6 +181,7 @@ def alertmanager(settings: Settings, binary: Path) -> Service:
             f"--config.file={config}",
             f"--storage.path={settings.data_dir / 'alertmanager'}",
             f"--web.listen-address={HOST}:{settings.port('alertmanager')}",
+            f"--web.external-url={settings.url('alertmanager')}",
             "--cluster.listen-address=",
         ),
         url=settings.url("alertmanager"),
@@ -201,6 +202,7 @@ def prometheus(spec: Spec, settings: Settings, binary: Path, rules: Path) -> Ser
             f"--storage.tsdb.path={settings.data_dir / 'prometheus'}",
             f"--storage.tsdb.retention.time={retention_days(spec):g}d",
             f"--web.listen-address={HOST}:{settings.port('prometheus')}",
+            f"--web.external-url={settings.url('prometheus')}",
             "--web.enable-lifecycle",
             "--enable-feature=exemplar-storage",
         ),
@@ -227,12 +229,13 @@ def _exporter_analysis(settings: Settings) -> Service:
 
 def _dashboards(spec: Spec, settings: Settings) -> Service:
     folder = settings.root / "dashboards" / "json"
+    runbooks = settings.root / "alerts" / "runbooks"
     return Service(
         name="dashboards",
         argv=python(
             *("inferwatch.render", "--prometheus", settings.url("prometheus")),
             *("--port", str(settings.port("dashboards")), "--dashboards", str(folder)),
-            *("--scrape-seconds", f"{spec.intervals.scrape_seconds:.0f}"),
+            *("--runbooks", str(runbooks), "--scrape-seconds", f"{spec.intervals.scrape_seconds:.0f}"),
         ),
         url=settings.url("dashboards"),
         ready_path="/-/healthy",

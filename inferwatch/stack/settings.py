@@ -109,8 +109,8 @@ class Settings:
         return self.config_dir / "alertmanager.yml"
 
     @property
-    def observed_rules(self) -> Path:
-        """Rules for engines whose latency is only observed; the checkout's own serve all others."""
+    def rules_dir(self) -> Path:
+        """Rules with this stack's links; the latency of engines that are only observed notifies nobody."""
         return self.config_dir / "rules"
 
     @property

@@ -10,7 +10,9 @@ from inferwatch.stack.errors import StackError
 from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Selection
 from slo import spec as slo_spec
+from slo.trust import Links
 
+OWN = Selection("sim", ("http://127.0.0.1:19000",), "llm")
 STRANGER = Selection("urls", ("http://127.0.0.1:8000",), "llm")
 
 
@@ -41,12 +43,11 @@ def test_a_strangers_engine_pages_nobody_about_latency(settings: Settings) -> No
     assert found["ErrorBudgetLow"] == {"none", "ticket"}
 
 
-def test_accepting_makes_latency_page_with_the_checkouts_rules(settings: Settings) -> None:
-    """After accept, Prometheus reads the committed rules again, in which latency pages."""
+def test_accepting_makes_latency_page(settings: Settings) -> None:
+    """After accept, the rules that Prometheus reads page about latency."""
     observe.accept(settings, "llm")
     files.write_all(slo_spec.load(settings.spec_path), settings, STRANGER)
 
-    assert rules_of(settings) == settings.root / "alerts" / "rules"
     assert severities(rules_of(settings))["LatencyBurnFast"] == {"page"}
 
 
@@ -63,6 +64,45 @@ def test_what_is_only_seen_is_routed_to_nobody(settings: Settings) -> None:
     (receiver,) = [r for r in config["receivers"] if r["name"] == route["receiver"]]
 
     assert receiver == {"name": route["receiver"]}
+
+
+def annotations(folder: Path, alert: str) -> dict[str, str]:
+    """Annotations of the first rule named *alert*."""
+    groups = [g for file in folder.glob("*.yaml") for g in yaml.safe_load(file.read_text())["groups"]]
+    found: dict[str, str] = next(
+        r["annotations"] for g in groups for r in g["rules"] if r.get("alert") == alert
+    )
+    return found
+
+
+def test_links_of_notifications_open_on_the_native_stack(settings: Settings) -> None:
+    """No Grafana listens on port 3000 here: dashboard and runbook are the stack's own pages, on 19080."""
+    files.write_all(slo_spec.load(settings.spec_path), settings, OWN)
+    found = annotations(rules_of(settings), "EngineHung")
+
+    assert found["runbook_url"] == "http://127.0.0.1:19080/runbooks/EngineHung.md"
+    assert found["dashboard_url"].startswith("http://127.0.0.1:19080/d/inferwatch-engine?var-service=")
+
+
+@pytest.mark.parametrize(
+    ("dashboards", "runbooks", "expected"),
+    [
+        (
+            "https://grafana.example",
+            "https://wiki.example/rb",
+            ("https://grafana.example", "https://wiki.example/rb"),
+        ),
+        ("http://localhost:3000", "docs/rb", ("http://127.0.0.1:19080", "http://127.0.0.1:19080/runbooks")),
+        ("http://[::1]:3000", "https://wiki.example", ("http://127.0.0.1:19080", "https://wiki.example")),
+    ],
+)
+def test_addresses_that_a_person_set_stay(
+    settings: Settings, dashboards: str, runbooks: str, expected: tuple[str, str]
+) -> None:
+    """Only loopback and paths are replaced: both lead nowhere from a notification of this stack."""
+    links = observe.links_in_force(Links(runbook_base=runbooks, dashboard_base=dashboards), settings)
+
+    assert (links.dashboard_base, links.runbook_base) == expected
 
 
 def test_a_damaged_list_of_acceptances_is_an_error(settings: Settings) -> None:

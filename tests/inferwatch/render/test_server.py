@@ -55,6 +55,19 @@ async def test_a_link_made_for_grafana_shows_the_same_here(folder: Path, asked: 
     assert asked == ['x{service=~"llm"}', 'x{service=~".*"}']
 
 
+async def test_a_runbook_is_served_by_its_alerts_name(folder: Path, tmp_path: Path) -> None:
+    """The link of a notification opens it; a name that is none, a path among them, is answered with 404."""
+    (tmp_path / "runbooks").mkdir()
+    (tmp_path / "runbooks" / "EngineHung.md").write_text("# EngineHung\n\nRestart — then ask.\n", "utf-8")
+    app = server.Pages("http://127.0.0.1:1", folder, 5, tmp_path / "runbooks").application()
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get("/runbooks/EngineHung.md")
+        assert (answer.status, answer.content_type) == (200, "text/plain")
+        assert await answer.text() == "# EngineHung\n\nRestart — then ask.\n"
+        unknown = await client.get("/runbooks/..%2Fd.json")
+        assert (unknown.status, "there are: EngineHung" in await unknown.text()) == (404, True)
+
+
 async def test_the_root_goes_to_the_first_dashboard(folder: Path) -> None:
     """A bare address shows something."""
     app = server.Pages("http://127.0.0.1:1", folder, 5).application()
