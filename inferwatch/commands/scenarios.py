@@ -66,4 +66,9 @@ def chosen(only: tuple[str, ...], ci: bool) -> "tuple[Row, ...]":
     if unknown := sorted(set(only) - {row.name for row in ROWS}):
         names = ", ".join(row.name for row in ROWS)
         raise click.UsageError(f"--only {unknown[0]}: no such row; there are: {names}")
-    return tuple(row for row in ROWS if (not only or row.name in only) and (not ci or row.ci))
+    rows = tuple(row for row in ROWS if (not only or row.name in only) and (not ci or row.ci))
+    if not rows:
+        raise click.UsageError(
+            f"--ci --only {only[0]}: not in CI's reduced set, so nothing would run; drop --ci"
+        )
+    return rows

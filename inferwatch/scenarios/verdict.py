@@ -24,7 +24,8 @@ class Delivery:
     Attributes:
         delay_seconds: fault to delivered notification; None: it did not come.
         theory_seconds: the most that theory allows; late over `bound_seconds`.
-        recovery_seconds: end of the fault to the notification that it is over; None: not seen.
+        recovery_seconds: end of the fault to the notification that it is over; None: not seen. Below 0 the alert
+            ended while the fault went on.
     """
 
     alert: str
@@ -128,7 +129,7 @@ def _delivery(course: Course, expected: Expected, theory: float, notices: Sequen
         round(came.received_at - course.fault_at, 1) if came else None,
         round(theory, 1),
         round(theory * LATE_FACTOR, 1),
-        round(max(0.0, over.received_at - course.mended_at), 1) if over else None,
+        round(over.received_at - course.mended_at, 1) if over else None,
         expected.why_not_shown,
     )
 
@@ -145,6 +146,8 @@ def _misses(expected: Expected, delivery: Delivery) -> Iterable[str]:
     limit, took = expected.recovers_seconds, delivery.recovery_seconds
     if limit is not None and (took is None or took > limit):
         yield f"{expected.alert} did not end within {expected.recovers_seconds:g} s of the mend"
+    elif limit is not None and took is not None and took < 0:
+        yield f"{expected.alert} ended {-took:g} s before the mend, while the fault went on"
 
 
 def _intruders(course: Course, own: Sequence[Notice]) -> list[str]:
@@ -155,7 +158,7 @@ def _intruders(course: Course, own: Sequence[Notice]) -> list[str]:
         if notice.status != "firing" or notice.alert == alerts.WATCHDOG:
             continue
         paging = notice.labels.get(SEVERITY) == PAGE
-        if notice.received_at < course.fault_at and (paging or row.quiet):
+        if notice.received_at < course.fault_at and (paging or row.quiet or notice.alert in listed):
             said.append(f"{notice.alert} came before the fault: {notice.summary}")
         elif notice.alert in row.silent or (notice.alert not in listed and (paging or row.quiet)):
             said.append(f"{notice.alert} must stay silent, and came: {notice.summary}")

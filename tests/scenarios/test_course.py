@@ -120,6 +120,38 @@ def test_a_page_before_the_fault_fails_the_row() -> None:
     )
 
 
+def test_a_warning_that_was_there_before_the_fault_is_none_of_its_own() -> None:
+    """It fired 5 s before, and its group told of it again 12 s after the fault: that shows nothing of the fault."""
+    row = Row("svc", Nothing(None), fires=(Expected("KvCachePressure"),))
+    found = played(
+        Bench(row).course(),
+        [
+            notice(-5, "KvCachePressure", severity="warning"),
+            notice(12, "KvCachePressure", severity="warning"),
+            notice(42, "KvCachePressure", "resolved", severity="warning"),
+        ],
+    )
+
+    assert found.failures == ("KvCachePressure came before the fault: KvCachePressure of svc",)
+
+
+def test_an_end_before_the_mend_is_no_recovery() -> None:
+    """Of two alerts one came at 12 s and ended at 15 s; the other came at 20 s, and only then the fault was mended."""
+    row = Row("svc", Nothing(None), fires=(Expected("EngineDown"), Expected("ServiceDown")))
+    found = played(
+        Bench(row).course(),
+        [
+            notice(12, "EngineDown"),
+            notice(15, "EngineDown", "resolved"),
+            notice(20, "ServiceDown"),
+            notice(40, "ServiceDown", "resolved"),
+        ],
+    )
+
+    assert found.failures == ("EngineDown ended 5 s before the mend, while the fault went on",)
+    assert [delivery.recovery_seconds for delivery in found.deliveries] == [-5.0, 20.0]
+
+
 def test_named_silence_holds_for_warnings_too() -> None:
     """An alert in `silent` fails the row whatever its severity."""
     row = Row("svc", Nothing(5.0), silent=("KvCachePressure",))

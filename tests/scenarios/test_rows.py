@@ -1,7 +1,9 @@
 """The table of the matrix: every alert stands in it or is named as missing, and every row can run."""
 
+import click
 import pytest
 
+from inferwatch.commands.scenarios import chosen
 from inferwatch.scenarios import derive
 from inferwatch.scenarios.faults import Sim
 from inferwatch.scenarios.row import Row
@@ -69,3 +71,12 @@ def test_ci_watches_a_healthy_service_for_ten_minutes() -> None:
     (healthy,) = [row for row in ROWS if row.ci and row.quiet]
     assert healthy.fault.mends_itself_seconds == 600
     assert healthy.fires == ()
+
+
+def test_a_choice_of_nothing_is_refused() -> None:
+    """A row that is not in CI's set, asked for with --ci: a run of no row would be as expected, and show nothing."""
+    outside = next(row.name for row in ROWS if not row.ci)
+
+    with pytest.raises(click.UsageError, match="drop --ci"):
+        chosen((outside,), True)
+    assert [row.name for row in chosen((outside,), False)] == [outside]
