@@ -167,3 +167,32 @@ def test_a_receiver_is_reached_from_another_address_only_with_its_host_set(tmp_p
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert answer.status == 200
         otlp.until(lambda: collector.names() == {"from elsewhere"}, 30, "the span was found")
+
+
+def test_numbers_that_are_none_neither_poison_a_sum_nor_end_the_collector(tmp_path: Path) -> None:
+    """
+    One sender writes 10 tokens as an integer, another 2.0 as a float, in one batch: 12, and the collector lives.
+
+    NaN, infinite, negative, vast and textual ones are left out of the sums for good; 0.25 s of queue and 1 s stay.
+    """
+    model = {"gen_ai.request.model": "tiny"}
+    tokens, queue = "gen_ai.usage.input_tokens", "gen_ai.latency.time_in_queue"
+    good = [
+        otlp.span("llm_request", more={**model, tokens: 10, queue: 0.25}),
+        otlp.span("llm_request", more={**model, tokens: 2.0, queue: 1}),
+    ]
+    bad = []
+    for number in ("NaN", "Infinity", "-Infinity", -5.0, 1e300):
+        one = otlp.span("llm_request", more=model)
+        one["attributes"] += [{"key": key, "value": {"doubleValue": number}} for key in (tokens, queue)]
+        bad.append(one)
+    bad.append(otlp.span("llm_request", more={**model, tokens: -1000, queue: -3}))
+    bad.append(otlp.span("llm_request", more={**model, tokens: "many", queue: "long"}))
+    with otlp.collector(tmp_path) as collector:
+        collector.send(*bad, *good, *bad)
+        otlp.until(lambda: collector.sample(CALLS) == 2 + 2 * 7, FLUSH, "all were counted")
+        otlp.until(lambda: collector.sample("gen_ai_span_tokens_total", type="input") > 0, FLUSH, "a sum")
+
+        assert collector.sample("gen_ai_span_tokens_total", type="input") == 12
+        assert collector.sample("llm_span_stage_seconds_sum", stage="queue") == 1.25
+        assert collector.sample("llm_span_stage_seconds_count", stage="queue") == 2
