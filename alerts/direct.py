@@ -1,7 +1,7 @@
 """vLLM scraped without our exporter, any version -> the canonical llm_* series, by recording rules.
 
 Targets of job `vllm-direct` that carry a `service` label. Where the engine exporter reads the same
-instance its series win, so that nothing is counted twice. Not mapped: prefix-cache counts of vLLM
+engine its series win, so that nothing is counted twice. Not mapped: prefix-cache counts of vLLM
 before 0.9.2, which some versions give in blocks, and KV capacity.
 """
 
@@ -14,7 +14,6 @@ from slo.names import engine, labels, records
 from slo.spec import Spec
 
 TARGETS = f'job="{labels.JOB_DIRECT}"'
-OURS = f'on (instance) {engine.PROBE_SUCCESS}{{job="{labels.JOB_ENGINE}"}}'
 DIRECT = f"on (instance) {records.DIRECT_TARGET}"
 PREFIXES = ("vllm:", "vllm_", "ray_vllm_")
 NOISE = (
@@ -147,12 +146,24 @@ def _http_record() -> Record:
     return Record(engine.HTTP_REQUESTS_TOTAL, promql(f"sum without (status) (\n{renamed}\n) and {DIRECT}"))
 
 
+def _addressed(vector: str) -> str:
+    """An engine's address, however its instance is written: our exporter has a URL there, a scrape HOST:PORT."""
+    return f'label_replace({vector}, "address", "$1", "instance", "(?:https?://)?([^/]+).*")'
+
+
+def _direct_target() -> Record:
+    """Each target of ours that the engine exporter does not read as well."""
+    targets = _addressed(f"up{{{TARGETS}}}")
+    ours = _addressed(f'{engine.PROBE_SUCCESS}{{job="{labels.JOB_ENGINE}"}}')
+    return Record(records.DIRECT_TARGET, f"group without (address) ({targets} unless on (address) {ours})")
+
+
 def _probe_records() -> tuple[Record, ...]:
     """What a probe of ours would say, from the scrape's `up` and whether engine metrics came with it."""
     up = f"(up{{{TARGETS}}} and {DIRECT})"
     read = f"on (instance) ({spellings('num_requests_running')})"
     return (
-        Record(records.DIRECT_TARGET, f"group without () (up{{{TARGETS}}}) unless {OURS}"),
+        _direct_target(),
         Record(engine.PROBE_SUCCESS, f"({up} and {read})\nor ({up} * 0)"),
         Record(
             engine.PROBE_FAILURE,

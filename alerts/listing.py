@@ -35,7 +35,8 @@ Canary requests are left out of latency SLIs too, but are in the quantiles that 
 Prometheus may scrape vLLM itself: name the job `vllm-direct` and give its targets the label `service`
 (an id of slo.yaml, or what its selector asks for). `alerts/rules/direct-vllm.yaml` maps the names of any
 vLLM version, in every spelling, onto `llm_*`, so that all rules and dashboards work. Where the engine
-exporter reads the same `instance` too, its series stand alone. What an exporter knows and this does not:
+exporter reads the same engine too, its series stand alone (host and port of `instance` decide: the
+exporter has a URL there, a scrape HOST:PORT). What an exporter knows and this does not:
 why a probe failed (so *down* waits until timeouts fill the base window), prefix-cache counts before
 vLLM 0.9.2 (some versions count blocks), KV capacity, LoRA. On Prometheus 3 set `fallback_scrape_protocol:
 PrometheusText0.0.4` in that job: it refuses a page without a content type, our exporter does not.
