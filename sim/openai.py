@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sim.request import Output, Token
 from sim.text import tokenize
 
+MOST_CHOICES = 16_384
+"""Of one request, vLLM's own limit; without one, a single request stops the engine for everybody."""
+
 
 class ApiError(Exception):
     """An answer that is an error: HTTP status, message, OpenAI's type, the parameter at fault."""
@@ -164,6 +167,8 @@ def _check(
         raise bad_request("The prompt is empty.", "prompt")
     if body.n < 1:
         raise bad_request(f"n must be at least 1, got {body.n}.", "n")
+    if body.n > MOST_CHOICES:
+        raise bad_request(f"n must be at most {MOST_CHOICES}, got {body.n}.", "n")
     if body.temperature is not None and body.temperature < 0:
         raise bad_request(f"temperature must be non-negative, got {body.temperature}.", "temperature")
     if body.temperature == 0 and body.n > 1:

@@ -74,7 +74,13 @@ def read(folder: Path) -> tuple[Recording, ...]:
         raise StackError(
             f"{folder} holds no recording: neither {MANIFEST}, nor *{_SCRAPES}, nor files like 0001_1795970110162.prom"
         )
-    return tuple(sorted(found, key=lambda recording: recording.name))
+    found.sort(key=lambda recording: recording.name)
+    for one, next_one in pairwise(found):
+        if one.name == next_one.name:
+            raise StackError(
+                f"{folder}: two recordings are both named {one.name!r} as an id; rename one in more than case or signs"
+            )
+    return tuple(found)
 
 
 def _listed(folder: Path) -> list[Recording]:
@@ -130,6 +136,9 @@ def _recording(name: str, given: Sequence[tuple[float, Path | None]], version: s
     if any(earlier[0] == later[0] for earlier, later in pairwise(pages)):
         raise StackError(f"recording {name!r} has two pages of the same time; remove one")
     start = pages[0][0]
-    return Recording(
-        _NAME.sub("-", name.lower()).strip("-"), tuple(Page(at - start, path) for at, path in pages), version
-    )
+    known_as = _NAME.sub("-", name.lower()).strip("-")
+    if not known_as:
+        raise StackError(
+            f"recording {name!r} has no name that can be an id; give it a letter of a-z or a digit"
+        )
+    return Recording(known_as, tuple(Page(at - start, path) for at, path in pages), version)

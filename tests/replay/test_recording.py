@@ -70,6 +70,24 @@ def test_a_gap_is_an_engine_that_was_not_there() -> None:
             },
             "two pages of the same time",
         ),
+        (
+            {
+                "recordings.json": json.dumps(
+                    [
+                        {"name": name, "pages": [{"unix_seconds": at, "file": None} for at in (1, 2)]}
+                        for name in ("A_b", "a-B")
+                    ]
+                )
+            },
+            "both named 'a-b'",
+        ),
+        (
+            {
+                "recordings.json": '[{"name": "中文", "pages": [{"unix_seconds": 1, "file": null},'
+                '{"unix_seconds": 2, "file": null}]}]'
+            },
+            "no name that can be an id",
+        ),
     ],
 )
 def test_a_folder_that_cannot_be_played_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:

@@ -92,6 +92,7 @@ async def test_several_prompts_and_choices_are_told_apart(start) -> None:
     [
         ({"temperature": -3.0}, 400, "temperature"),
         ({"n": 2, "temperature": 0}, 400, None),
+        ({"n": 16_385}, 400, "n"),
         ({"max_tokens": 0}, 400, "max_tokens"),
         ({"prompt": ""}, 400, "prompt"),
         ({"prompt": "w " * 5000}, 400, "input_tokens"),
