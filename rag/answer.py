@@ -86,10 +86,14 @@ class Answers:
         try:
             body = json.loads(await request.read())
             question, stream = body["question"], body.get("stream", False)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except web.RequestPayloadError:
+            raise BadRequest("the body cannot be decoded") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise BadRequest('the body is no JSON object with "question"') from None
         if not isinstance(question, str) or not question.strip() or len(question) > MAX_QUESTION_CHARACTERS:
             raise BadRequest(f"question: a text of 1 to {MAX_QUESTION_CHARACTERS} characters is wanted")
+        if any("\ud800" <= one <= "\udfff" for one in question):  # JSON can say it, no encoding can
+            raise BadRequest("question: it holds half a surrogate pair, which is no character")
         if not isinstance(stream, bool):
             raise BadRequest("stream: true or false is wanted")
         try:

@@ -98,7 +98,7 @@ def _add_switches(app: web.Application, made: Parts) -> None:
                 made.faults.set(await request.json())
             elif request.method == "DELETE":
                 made.faults.clear()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             text = str(error) if isinstance(error, FaultError) else "the body is no JSON"
             return web.json_response({"error": text}, status=400)
         return web.json_response(made.faults.shown())
@@ -108,7 +108,7 @@ def _add_switches(app: web.Application, made: Parts) -> None:
             if request.method == "POST":
                 body: Any = await request.json()
                 made.library.share(body if isinstance(body, dict) else {})
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return web.json_response({"error": str(error)}, status=400)
         return web.json_response(made.library.shares)
 

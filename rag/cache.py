@@ -13,13 +13,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from rag.config import Cache
+from rag.config import Cache, ConfigError
 from rag.index import Hit
 from rag.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 _TABLE = "CREATE TABLE IF NOT EXISTS hits (key TEXT PRIMARY KEY, hits TEXT NOT NULL, until REAL NOT NULL)"
+
+_PATIENCE_MS = 20  # with another process that writes: the event loop waits as long
 
 
 class Found(NamedTuple):
@@ -54,13 +56,13 @@ class TwoLevels:
             return Found("miss")
         try:
             row = self._file.execute("SELECT hits, until FROM hits WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
+            hits = () if row is None else tuple(Hit(int(one[0]), float(one[1])) for one in json.loads(row[0]))
+        except (sqlite3.Error, ValueError, TypeError, LookupError) as error:
             log.warning("L2 cannot be read: %s", error)
-            row = None
+            row, hits = None, ()
         if row is None or row[1] <= self._clock():
             self._lookups.labels("l2", "miss").inc()
             return Found("miss")
-        hits = tuple(Hit(*one) for one in json.loads(row[0]))
         self._remember(key, hits, row[1])
         return self._seen("l2", hits)
 
@@ -81,7 +83,10 @@ class TwoLevels:
         """Forget everything, in both levels."""
         self._memory.clear()
         if self._file is not None:
-            self._file.execute("DELETE FROM hits")
+            try:
+                self._file.execute("DELETE FROM hits")
+            except sqlite3.Error as error:
+                log.warning("L2 cannot be emptied: %s", error)
 
     def close(self) -> None:
         """Close the file."""
@@ -108,9 +113,15 @@ class TwoLevels:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = sqlite3.connect(path, isolation_level=None, timeout=1.0)
-    file.execute("PRAGMA journal_mode=WAL")
-    file.execute("PRAGMA synchronous=OFF")  # a cache: what a crash of the machine loses is searched again
-    file.execute(_TABLE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+        file.execute("PRAGMA journal_mode=WAL")
+        file.execute("PRAGMA synchronous=OFF")  # a cache: what a crash of the machine loses is searched again
+        file.execute(_TABLE)
+        file.execute(f"PRAGMA busy_timeout={_PATIENCE_MS}")
+    except (sqlite3.Error, OSError) as error:
+        raise ConfigError(
+            f"cache.file: {path}: cannot be used ({error}); remove it, or name another"
+        ) from error
     return file

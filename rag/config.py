@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 Where = Literal["head", "tail", "middle"]
 POOLS = ("embedding", "index", "engine")
+MOST_SHARE = 1e6
 
 
 class ConfigError(ValueError):
@@ -56,7 +57,7 @@ class Embedding(_Strict):
     model_dir: Path | None = None
     url: Url | None = None
     pooling: Literal["mean", "cls"] = "mean"
-    share: float = Field(default=1.0, ge=0)
+    share: float = Field(default=1.0, ge=0, le=MOST_SHARE)
 
 
 class Corpus(_Strict):

@@ -1,7 +1,7 @@
 """Messages -> the chunks of an OpenAI-compatible engine's streamed answer, over connections that are kept alive."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -66,7 +66,7 @@ class Engine:
 
     async def stream(
         self, messages: Sequence[Mapping[str, str]], headers: Mapping[str, str]
-    ) -> AsyncIterator[Chunk]:
+    ) -> AsyncGenerator[Chunk, None]:
         """The answer as it comes; the last chunk has a finish reason or a usage. Raises EngineError."""
         try:
             answer = await self._post(self._body(messages), headers)
@@ -134,16 +134,25 @@ class Engine:
         return Chunk(str(text), choice.get("finish_reason"), self._usage(event.get("usage")))
 
     def _usage(self, value: Any) -> Usage | None:
-        if not isinstance(value, dict) or not isinstance(value.get("prompt_tokens"), int):
+        if not isinstance(value, dict):
             return None
-        cached = (value.get("prompt_tokens_details") or {}).get("cached_tokens")
-        self._states_cached = self._states_cached or cached is not None
-        silence = 0 if self._states_cached else None
-        return Usage(
-            value["prompt_tokens"],
-            int(value.get("completion_tokens") or 0),
-            silence if cached is None else cached,
-        )
+        prompt, output = _tokens(value.get("prompt_tokens")), _tokens(value.get("completion_tokens"))
+        if prompt is None or output is None:
+            return None
+        details = value.get("prompt_tokens_details")
+        stated = details.get("cached_tokens") if isinstance(details, dict) else None
+        if stated is None:
+            return Usage(prompt, output, 0 if self._states_cached else None)
+        cached = _tokens(stated)
+        if cached is None or cached > prompt:  # said, and no such number: unknown, not 0
+            return Usage(prompt, output, None)
+        self._states_cached = True
+        return Usage(prompt, output, cached)
+
+
+def _tokens(value: Any) -> int | None:
+    """A count of tokens; None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 async def _reused(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:

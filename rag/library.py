@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rag.config import Embedding
+from rag.config import MOST_SHARE, Embedding
 from rag.corpus import Passage, digest
 from rag.embedder import Embedder
 from rag.index import Index
@@ -60,9 +60,14 @@ class Library:
         after = {**self._shares, **shares}
         if unknown := set(shares) - set(self._shares):
             raise ValueError(f"{', '.join(sorted(unknown))}: no version; there are {', '.join(self._shares)}")
-        numbers = [one for one in after.values() if isinstance(one, int | float) and one >= 0]
+        # An endless one would make every later choice fail.
+        numbers = [
+            one
+            for one in after.values()
+            if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one <= MOST_SHARE
+        ]
         if len(numbers) < len(after) or not sum(numbers) > 0:
-            raise ValueError("shares are numbers from 0 on, and not all of them 0")
+            raise ValueError(f"shares are numbers from 0 to {MOST_SHARE:g}, and not all of them 0")
         self._shares = after
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -102,11 +102,14 @@ class Pipeline:
         finish, usage = None, None
         async with self._stage(names.STAGE_GENERATE, work) as handle, self._slot("engine", handle):
             began, clock = perf_counter(), handle.tokens()
-            async for chunk in self._p.engine.stream(prompt.messages, tracing.outgoing_headers(engine.model)):
-                if chunk.text:
-                    clock.tick()
-                    await emit(chunk.text)
-                finish, usage = chunk.finish_reason or finish, chunk.usage or usage
+            stream = self._p.engine.stream(prompt.messages, tracing.outgoing_headers(engine.model))
+            # Closed before the slot is given on: an engine goes on generating for a connection that is still open.
+            async with aclosing(stream):
+                async for chunk in stream:
+                    if chunk.text:
+                        clock.tick()
+                        await emit(chunk.text)
+                    finish, usage = chunk.finish_reason or finish, chunk.usage or usage
             seconds = perf_counter() - began
             if usage is not None:
                 handle.usage(usage.prompt, usage.output, usage.cached)

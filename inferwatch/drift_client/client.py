@@ -48,7 +48,7 @@ class DriftClient:
         sample_ratio: float = 1.0, queue: int = 256, timeout_seconds: float = 5.0,
     ) -> None:  # fmt: skip
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
             raise ValueError(f"url {url!r} is no base URL; write for example http://127.0.0.1:9491")
         if not 0 <= sample_ratio <= 1 or queue < 1:
             raise ValueError(f"sample_ratio {sample_ratio} must lie in 0..1, queue {queue} must be 1 or more")
@@ -161,7 +161,7 @@ class DriftClient:
         try:
             encode = body.vectors if kind == "vectors" else body.retrieval
             one: Body = encode(*arguments)  # type: ignore[arg-type] # whatever was given; wrong types are refused here
-        except (TypeError, ValueError, ImportError) as error:
+        except Exception as error:  # noqa: BLE001 # whatever was given must not end the thread
             log.warning("a call that cannot be sent: %s", error)
             return "refused"
         try:
@@ -169,6 +169,9 @@ class DriftClient:
         except (OSError, http.client.HTTPException) as error:
             log.debug("the drift exporter does not answer: %s", error)
             return "failed"
+        except ValueError as error:  # a token or a name that no header can carry
+            log.warning("a call that cannot be sent: %s", error)
+            return "refused"
         return "sent" if status == 200 else "failed" if status >= 500 else "refused"
 
     def _post(self, one: Body) -> int:

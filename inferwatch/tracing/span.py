@@ -129,7 +129,11 @@ class Work:
                         value = yield item
                         step = source.send
                     except GeneratorExit:
-                        source.close()
+                        token = attach(within)
+                        try:
+                            source.close()
+                        finally:
+                            detach(token)
                         raise
                     except BaseException as error:  # noqa: BLE001 # goes into the generator, as if it was not wrapped
                         step, value = source.throw, error
@@ -160,7 +164,11 @@ class Work:
                         value = yield item
                         step = source.asend
                     except GeneratorExit:
-                        await source.aclose()
+                        token = attach(within)
+                        try:
+                            await source.aclose()
+                        finally:
+                            detach(token)
                         raise
                     except BaseException as error:  # noqa: BLE001 # goes into the generator, as if it was not wrapped
                         step, value = source.athrow, error
@@ -184,9 +192,13 @@ def _end(handle: Handle, error: BaseException | None, began: int, wall: int) -> 
 
 
 def _say(handle: Handle, error: BaseException) -> None:
-    """Web frameworks raise answers: one below 500 is the client's doing and no failure of ours."""
+    """
+    Web frameworks raise answers: one below 500 is the client's doing and no failure of ours. What a service that
+    we asked answered (aiohttp's client, urllib) is an error of ours whatever its status.
+    """
     status = getattr(error, "status", None)
-    if isinstance(status, int) and 100 <= status < 600:
+    asked = isinstance(error, OSError) or hasattr(error, "request_info")
+    if not asked and isinstance(status, int) and 100 <= status < 600:
         handle.http_status(status)
         return
     handle.failed(str(getattr(error, "error_type", "") or type(error).__qualname__))

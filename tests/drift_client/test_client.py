@@ -172,3 +172,31 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
             "inferwatch.drift_client.client",
         ]
     )
+
+
+class _Bad:
+    """An array that cannot be had."""
+
+    def __array__(self, *_: object) -> object:
+        raise KeyError("gone")
+
+
+def test_whatever_is_given_the_thread_lives_on(exporter: Exporter) -> None:
+    """An array that raises, a number beyond floats: refused, and what comes after is sent."""
+    with DriftClient(exporter.url, "m") as client:
+        client.embeddings(_Bad())
+        client.retrieval([10**400])
+        client.embeddings([[1.0, 2.0]])
+        assert client.flush()
+
+        assert client.stats() == Stats(sent=1, refused=2)
+
+
+def test_a_token_that_no_header_can_carry_is_refused_and_does_not_end_the_thread(exporter: Exporter) -> None:
+    """A line break in it, each time."""
+    with DriftClient(exporter.url, "m", token="a\nb") as client:
+        client.embeddings([[1.0, 2.0]])
+        client.embeddings([[1.0, 2.0]])
+        assert client.flush()
+
+        assert client.stats() == Stats(refused=2)

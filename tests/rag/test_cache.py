@@ -1,9 +1,11 @@
 """Two levels, and what is remembered of questions without an answer."""
 
+import sqlite3
+
 import pytest
 
 from rag.cache import TwoLevels, key_of
-from rag.config import Cache
+from rag.config import Cache, ConfigError
 from rag.index import Hit
 from rag.metrics import Metrics
 
@@ -99,4 +101,37 @@ def test_clearing_forgets_both_levels(tmp_path, level):
     cache.put("k", HITS)
     cache.clear()
     assert cache.get("k").level == "miss"
+    cache.close()
+
+
+@pytest.mark.parametrize("kept", ["[[1]]", "{", "7", '[["a", 1]]'])
+def test_a_row_that_is_none_of_ours_is_a_miss(tmp_path, kept):
+    """Another program, or a release to come, wrote into the file."""
+    file = tmp_path / "l2.sqlite"
+    cache = _cache(file=file)
+    with sqlite3.connect(file) as other:
+        other.execute("INSERT INTO hits VALUES ('k', ?, 99999)", (kept,))
+    assert cache.get("k") == ("miss", ())
+    cache.close()
+
+
+def test_a_file_that_is_no_cache_is_said_to_be_none(tmp_path):
+    """At the start, with what to do, and not at the first request."""
+    file = tmp_path / "l2.sqlite"
+    file.write_text("this is no database, but it is long enough to be looked at as one, is it not" * 20)
+    with pytest.raises(ConfigError, match="remove it, or name another"):
+        _cache(file=file)
+
+
+def test_another_process_that_writes_holds_nobody_up(tmp_path):
+    """A put that meets a lock gives up at once and is kept in memory."""
+    file = tmp_path / "l2.sqlite"
+    cache = _cache(file=file)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    (patience,) = cache._file.execute("PRAGMA busy_timeout").fetchone()
+    cache.put("k", HITS)
+    assert patience == 20
+    assert cache.get("k") == ("l1", HITS)
+    other.close()
     cache.close()

@@ -111,3 +111,32 @@ async def test_a_new_connection_that_drops_is_no_reset(engine):
         await _stream(engine, metrics)
     assert caught.value.error_type == "unreachable"
     assert sample(metrics, "rag_pool_keepalive_resets_total", pool="engine") == 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": [1]}, Usage(9, 2, None)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": -3}},
+            Usage(9, 2, None),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": "5"}},
+            Usage(9, 2, None),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 10}},
+            Usage(9, 2, None),
+        ),
+        ({"prompt_tokens": True, "completion_tokens": 2}, None),
+        ({"prompt_tokens": -1, "completion_tokens": 2}, None),
+        ({"prompt_tokens": 9, "completion_tokens": "2"}, None),
+    ],
+)
+async def test_a_usage_that_makes_no_sense_is_unknown_and_costs_no_answer(engine, usage, expected):
+    """Negative, textual, or more cached tokens than there were: unknown, where the answer is whole."""
+    engine.events = [*engine.events[:3], {"choices": [], "usage": usage}, "[DONE]"]
+    chunks = await _stream(engine)
+    assert "".join(one.text for one in chunks) == "It works."
+    assert chunks[-1].usage == expected

@@ -303,3 +303,49 @@ async def test_the_switches_are_shut_unless_asked_for(start):
                 assert answer.status == 404
         async with client.get(f"{service.url}/-/ready") as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (b'{"question": "\\ud800"}', ""),
+        (b"[" * 50_000, ""),
+        (b"no gzip", "gzip"),
+        (b"\xff\xfe", ""),
+    ],
+)
+async def test_a_body_that_no_parser_likes_is_the_callers_doing(start, body, encoding):
+    """Half a character, nesting without end, a broken encoding: 400, counted as rejected."""
+    service = await start()
+    headers = {"Content-Type": "application/json"} | ({"Content-Encoding": encoding} if encoding else {})
+    async with service.client.post(f"{service.url}/v1/rag/answer", data=body, headers=headers) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["type"] == "invalid_request"
+    assert service.value("rag_requests_total", outcome="rejected") == 1
+    assert service.value("rag_requests_total", outcome="error") == 0
+
+
+@pytest.mark.parametrize("share", ["Infinity", "NaN", "1" + "0" * 400, "true", "-1"])
+async def test_shares_without_an_end_are_refused_and_answers_go_on(start, share):
+    """One endless share would make every later choice of a version fail."""
+    service = await start()
+    body = '{"v1": ' + share + "}"
+    async with service.client.post(f"{service.url}/versions", data=body) as answer:
+        assert answer.status == 400
+    async with service.client.post(f"{service.url}/faults", data="[" * 50_000) as answer:
+        assert answer.status == 400
+    assert (await service.ask())[0] == 200
+
+
+async def test_an_engine_that_miscounts_costs_no_answer(start, engine):
+    """Cached tokens as a text were an error after the whole answer had come; now they are unknown."""
+    service = await start()
+    usage = {
+        "prompt_tokens": 300,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": "many"},
+    }
+    engine.events = [*engine.events[:3], {"choices": [], "usage": usage}, "[DONE]"]
+    status, body = await service.ask()
+    assert (status, body["answer"]) == (200, "It works.")
+    assert body["usage"] == {"prompt_tokens": 300, "completion_tokens": 3, "total_tokens": 303}

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from email.message import Message
+from urllib.error import HTTPError
 
 import pytest
 from opentelemetry import trace
@@ -217,3 +219,54 @@ def test_an_unknown_stage_is_refused():
     """Stages become label values: the list is closed, and the error shows it."""
     with pytest.raises(tracing.UnknownStage, match=r"'warp'.*receive, tokenize"):
         tracing.stage("warp")
+
+
+class _Upstream(Exception):
+    """As aiohttp's client raises: the status is that of whoever was asked."""
+
+    def __init__(self) -> None:
+        super().__init__("429")
+        self.status, self.request_info = 429, None
+
+
+@pytest.mark.parametrize(
+    "error", [_Upstream(), HTTPError("http://x", 404, "no", Message(), None)], ids=["aiohttp", "urllib"]
+)
+def test_what_another_service_answered_is_our_failure(spans, error):
+    """429 and 404 of an upstream are no doing of our caller."""
+    with pytest.raises(type(error)), tracing.retrieval(4):
+        raise error
+    span = spans.one("retrieval")
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == type(error).__name__
+    assert "http.response.status_code" not in span.attributes
+
+
+async def test_what_a_generator_does_when_it_is_given_up_is_still_within_its_span(spans):
+    """The clean-up of a stream, of both kinds, opens its spans below the stream's."""
+
+    @tracing.generate("tiny")
+    async def stream() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            with tracing.stage("detokenize"):
+                pass
+
+    @tracing.generate("small")
+    def plain() -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            with tracing.stage("schedule"):
+                pass
+
+    async for _ in (source := stream()):
+        break
+    await source.aclose()
+    for _ in (items := plain()):
+        break
+    items.close()
+    for parent, child in (("chat tiny", "rag detokenize"), ("chat small", "rag schedule")):
+        assert spans.one(child).parent.span_id == spans.one(parent).context.span_id
+    assert not trace.get_current_span().get_span_context().is_valid
