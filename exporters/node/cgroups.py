@@ -67,11 +67,11 @@ def samples(mount: Path, path: str, tenant: str, node: str) -> Iterator[Sample]:
 
 def _memory(directory: Path, base: str) -> Iterator[Sample]:
     current = (procfs.read(directory / "memory.current") or "").strip()
-    if current.isdigit():
+    if current.isdecimal():
         yield Sample(names.CGROUP_MEMORY_BYTES, base, int(current))
     for limit in ("max", "high"):
         text = (procfs.read(directory / f"memory.{limit}") or "").strip()
-        if text.isdigit():
+        if text.isdecimal():
             yield Sample(names.CGROUP_MEMORY_LIMIT_BYTES, joined(base, label_text(limit=limit)), int(text))
     events = procfs.parse_flat(procfs.read(directory / "memory.events") or "")
     for event in _EVENTS:
@@ -90,7 +90,7 @@ def _cpu(directory: Path, base: str) -> Iterator[Sample]:
         if key in numbers:
             yield Sample(family, base, numbers[key] / divisor)
     quota = (procfs.read(directory / "cpu.max") or "").split()
-    if len(quota) == 2 and quota[0].isdigit() and quota[1].isdigit() and int(quota[1]):
+    if len(quota) == 2 and quota[0].isdecimal() and quota[1].isdecimal() and int(quota[1]):
         yield Sample(names.CGROUP_CPU_LIMIT_CORES, base, int(quota[0]) / int(quota[1]))
 
 

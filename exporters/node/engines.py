@@ -157,7 +157,7 @@ def visible_uuids(
         return numbered or ordered
     found: list[str] = []
     for token in (t.strip() for t in chosen.split(",")):
-        if token.isdigit():
+        if token.isdecimal():
             if numbered is None:
                 return None
             if int(token) >= len(numbered):

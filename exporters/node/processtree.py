@@ -33,7 +33,7 @@ class ProcessTree:
         """See who came and went; a process is read again while it may still rename itself."""
         found: dict[int, Process] = {}
         for path in self._root.iterdir():
-            if not path.name.isdigit():
+            if not path.name.isdecimal():
                 continue
             process = self._read(path)
             if process is not None:

@@ -57,7 +57,7 @@ def stat(path: Path) -> Stat | None:
 def parse_schedstat(text: str) -> tuple[float, float] | None:
     """(seconds on a CPU, seconds runnable and waiting); None where the kernel does not count."""
     fields = text.split()
-    if len(fields) < 2 or not all(f.isdigit() for f in fields[:2]):
+    if len(fields) < 2 or not all(f.isdecimal() for f in fields[:2]):
         return None
     return int(fields[0]) / NANOSECONDS, int(fields[1]) / NANOSECONDS
 
@@ -66,7 +66,7 @@ def parse_migrations(text: str) -> int | None:
     """Moves to another CPU, of /proc/PID/sched; None where the kernel does not write that file."""
     for line in text.splitlines():
         key, _, value = line.partition(":")
-        if key.strip() == "se.nr_migrations" and value.strip().isdigit():
+        if key.strip() == "se.nr_migrations" and value.strip().isdecimal():
             return int(value)
     return None
 
@@ -82,7 +82,7 @@ def parse_cpu_list(text: str) -> frozenset[int]:
     cpus: set[int] = set()
     for part in text.strip().split(","):
         first, dash, last = part.partition("-")
-        if first.isdigit() and (last.isdigit() if dash else True):
+        if first.isdecimal() and (last.isdecimal() if dash else True):
             cpus.update(range(int(first), int(last if dash else first) + 1))
     return frozenset(cpus)
 
@@ -93,7 +93,7 @@ def parse_meminfo(text: str) -> dict[str, float]:
     for line in text.splitlines():
         key, _, rest = line.partition(":")
         name = {"MemTotal": "total", "MemAvailable": "available"}.get(key)
-        if name and rest.split()[:1] and rest.split()[0].isdigit():
+        if name and rest.split()[:1] and rest.split()[0].isdecimal():
             found[name] = float(rest.split()[0]) * 1024
     return found if len(found) == 2 else {}
 
@@ -106,7 +106,7 @@ def parse_cpu_busy(text: str) -> dict[int | None, float]:
         if not name.startswith("cpu") or len(fields) < 8:
             continue
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(f) for f in fields[:8])
-        number = int(name[3:]) if name[3:].isdigit() else None
+        number = int(name[3:]) if name[3:].isdecimal() else None
         busy[number] = (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND
     return busy
 
@@ -118,7 +118,7 @@ def parse_pressure(text: str) -> dict[str, float]:
         share, *fields = line.split() or [""]
         for item in fields:
             key, _, value = item.partition("=")
-            if key == "total" and value.isdigit():
+            if key == "total" and value.isdecimal():
                 found[share] = int(value) / 1_000_000
     return found
 
@@ -126,7 +126,7 @@ def parse_pressure(text: str) -> dict[str, float]:
 def parse_flat(text: str) -> dict[str, int]:
     """`key number` lines of cgroup files."""
     pairs = (line.split() for line in text.splitlines())
-    return {p[0]: int(p[1]) for p in pairs if len(p) == 2 and p[1].isdigit()}
+    return {p[0]: int(p[1]) for p in pairs if len(p) == 2 and p[1].isdecimal()}
 
 
 def unified_cgroup(text: str) -> str | None:
@@ -153,4 +153,4 @@ def numa_of_pci(sys_root: Path, bus_id: str) -> int | None:
     """
     domain, _, rest = bus_id.lower().partition(":")
     text = (read(sys_root / "bus/pci/devices" / f"{domain[-4:]}:{rest}" / "numa_node") or "").strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None

@@ -12,6 +12,10 @@ from slo.names import node as names
 
 _SWITCHES = {"voluntary_ctxt_switches": "voluntary", "nonvoluntary_ctxt_switches": "involuntary"}
 
+MOST_NAMES = 63
+OTHER = "other"
+"""All threads whose names came after the first MOST_NAMES: some libraries number theirs without end."""
+
 
 @dataclass(frozen=True)
 class _Reading:
@@ -59,7 +63,7 @@ class CoreThread:
             return
         scheduled = procfs.parse_schedstat(procfs.read(task / "schedstat") or "")
         self.resident_bytes = stat.resident_bytes or self.resident_bytes
-        self.switches = {k: int(status[n]) for n, k in _SWITCHES.items() if status.get(n, "").isdigit()}
+        self.switches = {k: int(status[n]) for n, k in _SWITCHES.items() if status.get(n, "").isdecimal()}
         allowed = procfs.parse_cpu_list(status.get("Cpus_allowed_list", ""))
         wanted = procfs.parse_cpu_list(self.core.cpus) or allowed
         self.bound = frozenset() if online <= wanted else wanted
@@ -106,6 +110,8 @@ class CoreThread:
             current[tid] = stat.cpu_seconds
             used = stat.cpu_seconds - self._thread_last.get(tid, 0.0)
             name = "main" if tid == self.core.pid else stat.name
+            if name not in self.threads and len(self.threads) >= MOST_NAMES:
+                name = OTHER
             self.threads[name] += max(used, 0.0)
         self._thread_last = current
 

@@ -61,8 +61,15 @@ class Window:
         return Stats(min(values), sum(values) / len(values), max(values), values[-1])
 
 
+MOST_SCRAPERS = 64
+
+
 class Scrapers:
-    """When each scraper came last, so that two of them do not take each other's window away."""
+    """
+    When each scraper came last, so that two of them do not take each other's window away.
+
+    A scraper names itself, so only the last MOST_SCRAPERS are remembered.
+    """
 
     def __init__(self, longest_seconds: float) -> None:
         self._longest = longest_seconds
@@ -72,8 +79,9 @@ class Scrapers:
         """The time from which `scraper` has not seen readings yet, and remember this visit."""
         horizon = now - self._longest
         last = self._last.get(scraper, horizon)
-        self._last = {who: at for who, at in self._last.items() if at > horizon}
-        self._last[scraper] = now
+        self._last.pop(scraper, None)
+        recent = [(who, at) for who, at in self._last.items() if at > horizon]
+        self._last = {**dict(recent[-MOST_SCRAPERS + 1 :]), scraper: now}
         return max(last, horizon)
 
 

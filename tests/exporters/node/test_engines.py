@@ -190,3 +190,12 @@ def test_a_number_without_a_known_order_means_nothing(case: Any) -> None:
     assert visible_uuids({"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "1,7,0"}, by_bus) == [
         "GPU-bbbb2222"
     ]
+
+
+def test_a_process_that_names_odd_devices_costs_nobody_else_a_reading(case: Any) -> None:
+    """Environments are anybody's: a superscript two is a digit to Unicode, and no device to CUDA."""
+    machine = case("A32-machine.json")
+    by_bus = {device["pci"]: device["uuid"] for device in machine["nvml_order"]}
+    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "\u00b2"}
+
+    assert visible_uuids(environment, by_bus) == []

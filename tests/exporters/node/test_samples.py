@@ -42,3 +42,17 @@ def test_families_follow_the_conventions() -> None:
         assert family.name.endswith("_total") == (family.kind == "counter"), family.name
         assert family.help.rstrip().endswith((".", ")", "other.")), family.name
     assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+
+
+def test_what_is_no_number_is_absent_and_costs_no_other_sample() -> None:
+    """NaN and both infinities have no line; a name with half a surrogate pair is shown as a question mark."""
+    text = render(
+        [
+            Sample("llm_node_gpus_healthy", "", float("nan")),
+            Sample("llm_node_gpus_expected", "", float("inf")),
+            Sample("llm_gpu_up", label_text(gpu="0"), float("-inf")),
+            Sample("llm_gpu_up", label_text(gpu="\udcff"), 1.0),
+        ]
+    ).decode()
+
+    assert [line for line in text.splitlines() if line[0] != "#"] == ['llm_gpu_up{gpu="?"} 1']

@@ -122,3 +122,18 @@ def test_threads_are_added_up_by_name(tmp_path: Path, thread: CoreThread) -> Non
     thread.read_all(tmp_path)
 
     assert dict(thread.threads) == {"main": 2.0, "io": 4.0}
+
+
+def test_threads_of_endless_names_are_told_apart_up_to_a_number(tmp_path: Path, thread: CoreThread) -> None:
+    """A pool that numbers its threads: 63 names, and `other` for the 37 s of the rest."""
+    for tid in range(100):
+        task = tmp_path / "7/task" / str(100 + tid)
+        task.mkdir(parents=True)
+        (task / "stat").write_text(
+            f"{100 + tid} (pool-{tid}) R 1 {'0 ' * 9}100 0 {'0 ' * 6}99 0 0 {'0 ' * 14}0 0 0\n"
+        )
+    thread.read_all(tmp_path)
+
+    assert len(thread.threads) == 64
+    assert thread.threads["pool-0"] == 1.0
+    assert thread.threads["other"] == 37.0

@@ -62,3 +62,17 @@ def test_a_spike_of_200_ms_is_seen_at_a_15_s_scrape(drive: Any, phase: Any) -> N
     assert scrape.one("llm_gpu_utilisation_ratio", stat="last") == 0
     assert scrape.one("llm_gpu_utilisation_ratio", stat="mean") == pytest.approx(2 / 150)
     assert shown.scrape().all("llm_gpu_utilisation_ratio") == []
+
+
+def test_scrapers_of_any_name_are_remembered_up_to_a_number() -> None:
+    """A thousand names within one window: the last 64 are kept, and who comes regularly is one of them."""
+    scrapers = Scrapers(60.0)
+    scrapers.since("prometheus", 0.0)
+    for at in range(1000):
+        scrapers.since(f"curl/{at}", 1.0 + at / 1000)
+        if at % 50 == 0:
+            scrapers.since("prometheus", 1.0 + at / 1000)
+
+    assert len(scrapers._last) == 64
+    assert scrapers.since("prometheus", 3.0) == 1.95
+    assert scrapers.since("curl/1", 3.0) == -57.0
