@@ -18,6 +18,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from inferwatch.promapi import PromError, Prometheus, Sample
+from inferwatch.stack.errors import StackError
 from slo import spec as slo_spec
 from slo.names import engine, labels, rag, traces
 
@@ -112,11 +113,11 @@ class Watch:
         if models == self.models or now - self._told < QUIET_SECONDS:
             return False
         draft = self._file.with_name(self._file.name + ".tmp")
-        draft.write_text(json.dumps(models) + "\n", encoding="utf-8")
+        draft.write_text(written(models), encoding="utf-8")
         draft.replace(self._file)
         try:
             self._tell()
-        except OSError as error:
+        except (OSError, StackError) as error:
             # Not written down as known: the next look tells again.
             self._failures.inc()
             click.echo(f"the sampler cannot be told: {error}", err=True)
@@ -127,11 +128,21 @@ class Watch:
         return True
 
 
+def written(models: list[str]) -> str:
+    """
+    The list as the collector reads it, which fills in ``${…}`` wherever it stands: a model is named by whoever sends
+    a span, and such a name must neither read a file nor end the sampler.
+    """
+    return json.dumps([model.replace("$", "$$") for model in models]) + "\n"
+
+
 def _read(file: Path) -> list[str]:
+    """What was written before; none where there is no file, or one that is not ours, which is written anew."""
     try:
-        return [str(model) for model in json.loads(file.read_text(encoding="utf-8"))]
-    except FileNotFoundError:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
         return []
+    return [str(model).replace("$$", "$") for model in found] if isinstance(found, list) else []
 
 
 def sampler_pid(state_file: Path | None, name: str) -> int:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from inferwatch.collector import firing
 from inferwatch.collector.firing import Owner, Watch
 from inferwatch.promapi import Sample
+from inferwatch.stack.errors import StackError
 
 KNOWN = [
     Owner("llm", "http://a:8000", "llama"),
@@ -91,3 +92,39 @@ def test_a_restarted_watch_knows_the_list(tmp_path: Path) -> None:
     file.write_text('["llama"]\n')
 
     assert Watch(file, lambda: None, CollectorRegistry()).see(["llama"], now=1.0) is False
+
+
+def test_a_name_is_never_an_instruction_to_the_collector(tmp_path: Path) -> None:
+    """`${…}` would be filled in wherever it stands: it is written as `$${…}`, and read back as it was."""
+    file = tmp_path / "firing-models.yaml"
+    models = ["${file:/etc/passwd}", "a$$b"]
+    assert Watch(file, lambda: None, CollectorRegistry()).see(models, 100.0)
+
+    assert json.loads(file.read_text()) == ["$${file:/etc/passwd}", "a$$$$b"]
+    assert Watch(file, lambda: None, CollectorRegistry()).models == models
+
+
+@pytest.mark.parametrize("text", ["", "not: json", "7", "\xff"])
+def test_a_list_that_is_none_of_ours_is_written_anew(tmp_path: Path, text: str) -> None:
+    """Half a write of a crash, or another program's: no reason not to start."""
+    file = tmp_path / "firing-models.yaml"
+    file.write_text(text, encoding="latin-1")
+    watch = Watch(file, lambda: None, CollectorRegistry())
+
+    assert watch.models == []
+    assert watch.see(["tiny"], 100.0)
+    assert file.read_text() == '["tiny"]\n'
+
+
+def test_a_launcher_whose_state_cannot_be_read_is_counted_and_asked_again(tmp_path: Path) -> None:
+    """The watch goes on: at the next look it tries to tell again."""
+    registry = CollectorRegistry()
+
+    def broken() -> None:
+        raise StackError("state.json cannot be read")
+
+    watch = Watch(tmp_path / "firing-models.yaml", broken, registry)
+
+    assert not watch.see(["tiny"], 100.0)
+    assert watch.models == []
+    assert registry.get_sample_value("inferwatch_firing_failures_total") == 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from inferwatch.collector.firing import written
 from inferwatch.stack import state
 from inferwatch.stack.state import State
 
@@ -357,6 +358,18 @@ def test_a_reload_of_the_sampler_keeps_counts_and_traces(tmp_path: Path) -> None
                 30,
                 "every trace of the firing model was kept",
             )
+
+
+def test_a_models_name_is_a_name_whatever_it_looks_like(tmp_path: Path) -> None:
+    """A firing model called like an instruction to the collector: it starts, and keeps that model's traces."""
+    firing = tmp_path / "firing.yaml"
+    model = "${nope:x}-${env:HOME}"
+    firing.write_text(written([model]))
+    with otlp.collector(
+        tmp_path, environment="production", INFERWATCH_FIRING_MODELS=f"${{file:{firing}}}"
+    ) as collector:
+        collector.send(otlp.span("chat", trace="a" * 28 + "ffff", more={"gen_ai.request.model": model}))
+        otlp.until(lambda: len(collector.written()) == 1, 30, "the trace was kept")
 
 
 def reload_with(sampler: otlp.Collector, firing: Path, models: list[str]) -> None:
