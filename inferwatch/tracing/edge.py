@@ -15,7 +15,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from inferwatch.tracing import attributes as names
 from inferwatch.tracing.handle import Value
 from inferwatch.tracing.span import Work
-from inferwatch.tracing.traceparent import REASONS, Headers, read
+from inferwatch.tracing.traceparent import MOST_MEMBERS, REASONS, Headers, read
 
 STATE_KEY = "inferwatch"
 """Our member of tracestate; its value is a model's name."""
@@ -70,7 +70,9 @@ def outgoing_headers(model: str | None = None) -> dict[str, str]:
     span = trace.get_current_span()
     context = span.get_span_context()
     if model and context.is_valid and _STATE_VALUE.fullmatch(model):
-        state = (context.trace_state or TraceState()).update(STATE_KEY, model)
+        # The one who adds goes first, and when there are too many the last one goes.
+        others = [(key, one) for key, one in (context.trace_state or {}).items() if key != STATE_KEY]
+        state = TraceState([(STATE_KEY, model), *others[: MOST_MEMBERS - 1]])
         named = SpanContext(context.trace_id, context.span_id, False, context.trace_flags, state)
         span = NonRecordingSpan(named)
     carrier: dict[str, str] = {}

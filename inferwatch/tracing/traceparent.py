@@ -13,6 +13,11 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 REASONS = ("several", "malformed", "version", "zero_id")
 
 _FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_MEMBER = re.compile(
+    r"([a-z][_0-9a-z*/-]{0,255}|[a-z0-9][_0-9a-z*/-]{0,240}@[a-z][_0-9a-z*/-]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~]"
+)
+MOST_MEMBERS = 32  # of tracestate
+_MAX_STATE_CHARACTERS = 8192
 _MAX_HEADER_CHARACTERS = 512  # of traceparent; a longer one is not worth reading
 
 
@@ -58,4 +63,13 @@ def _parse(text: str, states: list[str]) -> Incoming:
 
 
 def _state(states: list[str]) -> TraceState | None:
-    return TraceState.from_header(states) if states else None
+    """The members, or none at all: the SDK would log whatever a caller wrote into a broken one."""
+    text = ",".join(states)
+    if not text or len(text) > _MAX_STATE_CHARACTERS:
+        return None
+    members = [one for one in (part.strip(" \t") for part in text.split(",")) if one]
+    keys = [one.partition("=")[0] for one in members]
+    whole = all(_MEMBER.fullmatch(one) for one in members)
+    if not whole or len(members) > MOST_MEMBERS or len(set(keys)) < len(keys):
+        return None
+    return TraceState([(key, one.partition("=")[2]) for key, one in zip(keys, members, strict=True)])

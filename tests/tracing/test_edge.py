@@ -110,3 +110,33 @@ def test_the_model_goes_along_in_tracestate_where_it_can(spans, model, state):
 def test_without_a_trace_nothing_goes_out():
     """No traceparent, no tracestate."""
     assert tracing.outgoing_headers("tiny") == {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "a=1,a=2",
+        "the prompt is here",
+        "a=1\n,b=2",
+        "a=" + "x" * 257,
+        ",".join(f"k{number}=v" for number in range(33)),
+        "a=1," * 3000,
+        "A=1",
+        "a=\x00",
+    ],
+)
+def test_a_broken_tracestate_is_dropped_and_not_written_into_the_log(spans, caplog, state):
+    """Whatever a caller wrote there may be a prompt or a line break; the parent stays, the state goes."""
+    with tracing.request("GET /", {"traceparent": GOOD, "tracestate": state}):
+        assert "tracestate" not in tracing.outgoing_headers()
+    assert f"{spans.one('GET /').context.trace_id:032x}" == TRACE
+    assert caplog.text == ""
+
+
+def test_a_full_tracestate_loses_its_last_member_to_ours(spans, caplog):
+    """32 members are the most: 31 of the caller's stay, in their order, behind the model."""
+    state = ",".join(f"k{number}=v" for number in range(32))
+    with tracing.request("GET /", {"traceparent": GOOD, "tracestate": state}):
+        members = tracing.outgoing_headers("tiny")["tracestate"].split(",")
+    assert members == ["inferwatch=tiny", *(f"k{number}=v" for number in range(31))]
+    assert caplog.text == ""
