@@ -57,7 +57,7 @@ def _hung(scope: Scope) -> Alert:
         alerts.ENGINE_HUNG,
         f"{scope.recorded(records.INSTANCE_STUCK_REQUESTS)} > 0",
         "page",
-        f"{WHO}: engine {{{{ $labels.instance }}}} hangs with {{{{ $value | humanize }}}} requests in it",
+        f"{WHO}: engine {{{{ $labels.instance }}}} hangs; requests in it: {{{{ $value | humanize }}}}",
         f"Requests run or wait and the engine made no step for {span(hung.window)}, while its HTTP server "
         "still answers. Those requests will not finish; promised is a step whenever there is work.",
         for_seconds=hung.for_,

@@ -21,7 +21,10 @@ _QUERIES: dict[Page, str] = {
     "collector": "",
     "rag": "?var-service={{ $labels.service | urlquery }}",
 }
-_SERVICE_AND_MODEL = "?var-service={{ $labels.service | urlquery }}&var-model={{ $labels.model | urlquery }}"
+_SERVICE_AND_MODEL = (
+    "?var-service={{ $labels.service | urlquery }}"
+    "{{ with $labels.model }}&var-model={{ . | urlquery }}{{ end }}"
+)
 
 WHO = "{{ $labels.service }} / {{ $labels.model }}"
 """Whose alert it is, as people say it."""

@@ -67,7 +67,7 @@ def _watchdog(secrets: Path | None, shown: str, hooks: tuple[Webhook, ...]) -> d
 
 def _routes(spec: Spec) -> dict[str, Any]:
     intervals = spec.intervals
-    repeat = format_seconds(intervals.watchdog_repeat_seconds)
+    every = intervals.watchdog_repeat_seconds
     quick = {
         "group_by": PAGE_GROUP_BY,
         "group_wait": format_seconds(intervals.page_group_wait_seconds),
@@ -90,8 +90,9 @@ def _routes(spec: Spec) -> dict[str, Any]:
                 "matchers": [f'alertname="{alerts.WATCHDOG}"'],
                 "receiver": WATCHDOG,
                 "group_wait": "0s",
-                "group_interval": repeat,
-                "repeat_interval": repeat,
+                "group_interval": format_seconds(every),
+                # Below the group's interval: of equal ones the repetition is never quite due, and every other is left out.
+                "repeat_interval": format_seconds(max(1, every // 2)),
             },
             *by_severity,
             {"matchers": [f'{labels.SEVERITY}="none"'], "receiver": OBSERVED},
