@@ -145,9 +145,9 @@ class Client:
 def _begin_body(exchange: Exchange, decoder: ResponseDecoder) -> None:
     """The headers are here: will this be a stream?"""
     exchange.status = decoder.status
-    if decoder.headers.get("content-encoding", "identity") != "identity":
+    if decoder.headers.get("content-encoding", "identity").lower() != "identity":
         raise HttpError("the server compressed the answer although we did not offer that")
-    content_type = decoder.headers.get("content-type", "")
+    content_type = decoder.headers.get("content-type", "").lower()
     exchange.streams = (
         exchange.request.stream and decoder.status == 200 and content_type.startswith("text/event-stream")
     )

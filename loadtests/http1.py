@@ -8,6 +8,7 @@ import re
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_SIZE_LINE_BYTES = 4 * 1024
+MAX_LENGTH_DIGITS = 18
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?$")
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+$")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?$")
@@ -124,7 +125,7 @@ class ResponseDecoder:
             self.chunked, self._left = True, _NEED_SIZE
         elif "content-length" in headers:
             sizes = {part.strip() for part in headers["content-length"].split(",")}
-            if len(sizes) != 1 or not (size := sizes.pop()).isdecimal():
+            if len(sizes) != 1 or not (size := sizes.pop()).isdecimal() or len(size) > MAX_LENGTH_DIGITS:
                 raise HttpError(f"bad content-length: {headers['content-length']!r}")
             self._left = int(size)
             self.done = self._left == 0

@@ -101,7 +101,11 @@ class SweepPoint:
 
 
 def run_sweep(sweep: SweepPlan, folder: Path, spec: Spec, say: Callable[[str], None]) -> list[SweepPoint]:
-    """Measure every setting; the engine is restarted only when its flags change. Points in measured order."""
+    """Measure every setting; the engine is restarted only when its flags change. Points in measured order.
+
+    Each point is kept as soon as it was measured, so that an engine which does not start with the last flags
+    costs no hours: `read_points` has what there was.
+    """
     points: list[SweepPoint] = []
     for flags, settings in _by_engine(sweep):
         with _engine(sweep, flags, folder / "engines" / f"{len(points):03d}.log"):
@@ -109,10 +113,15 @@ def run_sweep(sweep: SweepPlan, folder: Path, spec: Spec, say: Callable[[str], N
                 for point in _measure(sweep, {**flags, **setting}, folder, len(points), spec):
                     say(f"{point.label}: {'kept' if point.kept else point.code.name.lower()}")
                     points.append(point)
-    (folder / "points.json").write_text(
-        json.dumps([_as_json(point) for point in points], indent=1), encoding="utf-8"
-    )
+                    _keep(points, folder)
     return points
+
+
+def _keep(points: list[SweepPoint], folder: Path) -> None:
+    text = json.dumps([_as_json(point) for point in points], indent=1)
+    partial = folder / "points.partial"
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(folder / "points.json")
 
 
 def highest_kept(points: list[SweepPoint], axis: str) -> dict[str, float]:

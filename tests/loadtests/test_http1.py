@@ -87,3 +87,9 @@ def test_broken_responses_are_errors(data: bytes) -> None:
     """Bytes that are not a response we can trust raise, they are never guessed at."""
     with pytest.raises(HttpError):
         ResponseDecoder().feed(data)
+
+
+def test_a_length_of_thousands_of_digits_is_a_protocol_error() -> None:
+    """Python refuses to read such a number with an error of its own, which would end the run and not the request."""
+    with pytest.raises(HttpError, match="bad content-length"):
+        ResponseDecoder().feed(b"HTTP/1.1 200 OK\r\ncontent-length: " + b"1" * 5000 + b"\r\n\r\n")

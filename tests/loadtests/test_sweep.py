@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from loadtests import sweep as sweep_module
 from loadtests import sweeppage
+from loadtests.engineproc import EngineError
 from loadtests.gates import GateExit
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.sweep import SweepPlan, SweepPoint, apply, highest_kept, read_points, run_sweep
@@ -70,6 +71,24 @@ def test_bisection_finds_the_highest_rate(capacity: list[dict[str, Any]], tmp_pa
     assert 10 / 1.05 <= best["slots=1"] <= 10
     assert 20 / 1.05 <= best["slots=2"] <= 20
     assert len(points) <= 2 * 9
+
+
+def test_what_was_measured_outlives_an_engine_that_does_not_start(
+    capacity: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three settings the third breaks: the two before it are there to be read."""
+    measure = sweep_module._point
+
+    def breaks(sweep: SweepPlan, settings: dict[str, Any], folder: Path, spec: Any) -> SweepPoint:
+        if settings["slots"] == 3:
+            raise EngineError("out of memory")
+        return measure(sweep, settings, folder, spec)
+
+    monkeypatch.setattr(sweep_module, "_point", breaks)
+    with pytest.raises(EngineError):
+        run_sweep(_sweep(axes={"rate": [5], "slots": [1, 2, 3]}), tmp_path, SPEC, lambda _: None)
+
+    assert [point.settings["slots"] for point in read_points(tmp_path)] == [1, 2]
 
 
 @pytest.mark.parametrize(("low", "high", "runs"), [(20, 40, 1), (1, 8, 2)])
