@@ -7,9 +7,11 @@ answer; when the decoder is busy they are dropped and counted, never waited for.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import ParamSpec, TypeVar
 
 import aiohttp
 from aiohttp import web
@@ -26,6 +28,8 @@ from slo.buckets import LATENCY_BOUNDS_SECONDS
 from slo.names import drift as names
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 EMBEDDINGS = "/v1/embeddings"
 _HOP = frozenset(
@@ -37,9 +41,42 @@ _HOP = frozenset(
 _NICE = 10
 
 
-def decoder() -> Executor:
+class Reviving(Executor):
+    """
+    An executor whose process may die (out of memory, a signal): the next call starts another one.
+
+    *make*: gives a fresh one; not asked more often than every *pause_seconds*, so that one answer that kills its
+    reader each time costs no core. Until then submit() raises BrokenExecutor.
+    """
+
+    def __init__(self, make: Callable[[], Executor], pause_seconds: float = 10.0) -> None:
+        self._make, self._pause = make, pause_seconds
+        self._inner, self._made = make(), time.monotonic()
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        """As Executor.submit."""
+        try:
+            return self._inner.submit(fn, *args, **kwargs)
+        except BrokenExecutor:
+            if time.monotonic() - self._made < self._pause:
+                raise
+        log.warning("the decoder ended; another one is started")
+        self._inner.shutdown(wait=False)
+        self._inner, self._made = self._make(), time.monotonic()
+        return self._inner.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As Executor.shutdown."""
+        self._inner.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def decoder(pause_seconds: float = 10.0) -> Executor:
     """One process of low priority, so that parsing never holds up an answer."""
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=os.nice, initargs=(_NICE,))
+    context = get_context("spawn")
+    return Reviving(
+        lambda: ProcessPoolExecutor(1, mp_context=context, initializer=os.nice, initargs=(_NICE,)),
+        pause_seconds,
+    )
 
 
 class Proxy:
@@ -143,7 +180,7 @@ class Proxy:
             return
         except BrokenExecutor as error:
             self._streams.dropped["busy"] += 1
-            log.error("the decoder ended: %s; answers pass unsampled until the exporter is restarted", error)
+            log.error("the decoder ended: %s; answers pass unsampled until it is started again", error)
             return
         except Exception:  # what an answer did to the decoder must not stop the tap
             self._streams.dropped["undecodable"] += 1

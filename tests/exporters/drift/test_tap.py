@@ -1,10 +1,14 @@
 """The tap: bytes unchanged both ways, streams as they come, samples behind the answer."""
 
 import asyncio
+import contextlib
 import gzip
 import json
+import os
+import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 
 import aiohttp
 import pytest
@@ -14,7 +18,7 @@ from yarl import URL
 
 from exporters.drift.config import Tap
 from exporters.drift.streams import Key, Limits, Streams
-from exporters.drift.tap import Proxy, tap_app
+from exporters.drift.tap import Proxy, Reviving, decoder, tap_app
 from slo.signals import Drift
 
 ANSWER = json.dumps(
@@ -203,3 +207,41 @@ async def test_a_busy_decoder_delays_nobody(start: Start) -> None:
             async with session.post(f"{url}/v1/embeddings") as answer:
                 assert await answer.read() == ANSWER
     assert streams.dropped["busy"] == 8
+
+
+def test_a_decoder_that_was_killed_is_started_again_after_a_pause() -> None:
+    """Its call in flight fails, calls within the pause are turned away, and then another process answers."""
+    now = time.monotonic()
+    executor = decoder(pause_seconds=0.0)
+    try:
+        first = executor.submit(os.getpid).result(60)
+        os.kill(first, signal.SIGKILL)
+        deadline = now + 60
+        second = first
+        while second == first and time.monotonic() < deadline:
+            with contextlib.suppress(BrokenExecutor):
+                second = executor.submit(os.getpid).result(60)
+    finally:
+        executor.shutdown()
+
+    assert second not in (first, os.getpid())
+
+
+def test_a_decoder_that_dies_at_once_is_not_started_in_a_loop() -> None:
+    """Within the pause the call is refused, so that the tap drops its sample and goes on."""
+    made: list[Executor] = []
+
+    class Dead(ThreadPoolExecutor):
+        def submit(self, *_: object, **__: object):  # type: ignore[no-untyped-def] # as in Never
+            raise BrokenExecutor("dead")
+
+    def make() -> Executor:
+        made.append(Dead(1))
+        return made[-1]
+
+    executor = Reviving(make, pause_seconds=3600.0)
+    for _ in range(3):
+        with pytest.raises(BrokenExecutor):
+            executor.submit(os.getpid)
+
+    assert len(made) == 1
