@@ -127,6 +127,8 @@ def _unlike(runs: Sequence[LoadResult], baseline: Sequence[LoadResult]) -> list[
     lines = list(dict.fromkeys(line for one in found for line in identity.differences(one, theirs)))
     if [run.plan.random_seed for run in runs] != [run.plan.random_seed for run in baseline][: len(runs)]:
         lines.append("random_seed: rounds of run and baseline differ, they are not pairs")
+    if {run.folder.resolve() for run in runs} & {run.folder.resolve() for run in baseline}:
+        lines.append("folder: a round of the run is one of the baseline too, nothing is compared with itself")
     return [Check("baseline: alike", GateExit.UNLIKE_BASELINE, None, None, line) for line in lines]
 
 

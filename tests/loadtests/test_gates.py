@@ -217,3 +217,10 @@ def test_a_spec_without_gates_passes_nothing(tmp_path: Path) -> None:
     runs = [_open(tmp_path, [_record(i / 30) for i in range(300)])]
 
     assert judge(runs, None, SPEC.model_copy(update={"gates": ()})).code is GateExit.NO_DATA
+
+
+def test_a_run_is_no_baseline_of_itself(tmp_path: Path) -> None:
+    """A mistyped path would pass every release with a loss of exactly 0."""
+    runs = [_swing(tmp_path / f"c{i}", 1.0, i) for i in range(4)]
+
+    assert judge(runs, list(runs), SPEC).code is GateExit.UNLIKE_BASELINE
