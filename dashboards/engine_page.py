@@ -1,6 +1,7 @@
 """The Engine page: what is the engine doing, and where do requests spend their time?"""
 
 from dashboards.common import (
+    SERVICE,
     SOURCE_ENGINE,
     WHOLE_ENGINE,
     annotations,
@@ -16,7 +17,7 @@ from dashboards.layout import Band, lay_out
 from dashboards.panels import stat, state_timeline, timeseries
 from dashboards.steps import bad_above, states
 from dashboards.style import GREEN, GREY, ORANGE, PURPLE, RED, SKY, Json, ModernPanel, dashboard, query
-from slo.names import engine
+from slo.names import engine, records
 from slo.names.dashboards import ENGINE_UID
 from slo.spec import Spec
 
@@ -39,12 +40,19 @@ def build(spec: Spec) -> Json:
 def _states() -> ModernPanel:
     probe = of(engine.PROBE_SUCCESS, labels=WHOLE_ENGINE)
     sleeping = of(engine.ENGINE_SLEEPING)
+    stuck = of(records.INSTANCE_STUCK_REQUESTS, labels=f'{SERVICE},instance=~"$instance"')
     return state_timeline(
         "State of each engine",
-        "Whether each engine answers with its own metrics, sleeps, or cannot be read.",
-        f"{engine.PROBE_SUCCESS} and {engine.ENGINE_SLEEPING} of exporters/engine",
-        [query(f"max by (instance) ({sleeping} * 2 > 1) or min by (instance) ({probe})", "{{instance}}")],
-        states({0: ("not readable", RED), 1: ("up", GREEN), 2: ("asleep", PURPLE)}),
+        "Whether each engine answers with its own metrics, sleeps, hangs with requests in it, or cannot be read.",
+        f"{engine.PROBE_SUCCESS} and {engine.ENGINE_SLEEPING} of exporters/engine; {records.INSTANCE_STUCK_REQUESTS}",
+        [
+            query(
+                f"max by (instance) (({stuck} > bool 0) * 3 > 0) or max by (instance) ({sleeping} * 2 > 1)"
+                f" or min by (instance) ({probe})",
+                "{{instance}}",
+            )
+        ],
+        states({0: ("not readable", RED), 1: ("up", GREEN), 2: ("asleep", PURPLE), 3: ("hangs", ORANGE)}),
         width=12,
         unit_words="a state by name",
     )

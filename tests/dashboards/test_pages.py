@@ -84,3 +84,21 @@ def test_a_cell_of_the_best_region_is_marked() -> None:
     assert (mark["options"]["from"], mark["options"]["to"]) == (10, 12)
     assert "★" in mark["options"]["result"]["text"]
     assert "+ 10 * (max by (x, y)" in one["targets"][0]["expr"]
+
+
+def test_a_number_of_alerts_is_that_of_now() -> None:
+    """A series of ALERTS ends when its alert does: over a range the last value would stay on the page for ever."""
+    stats = [p for page in build_all(load()).values() for p in page["panels"] if p["type"] == "stat"]
+    asked = [t for p in stats for t in p["targets"] if "ALERTS{" in t["expr"]]
+
+    assert len(asked) >= 2
+    assert all(target["instant"] or target["expr"].endswith("or vector(0)") for target in asked)
+
+
+def test_an_engine_that_hangs_is_not_shown_as_up() -> None:
+    """Its probe succeeds all the while; requests that stand still come first."""
+    (target,) = panel(load(), "inferwatch-engine", "State of each engine")["targets"]
+    first = target["expr"].split(" or ")[0]
+
+    assert first.startswith("max by (instance) ((inferwatch:instance_stuck_requests:sum{")
+    assert first.endswith("> bool 0) * 3 > 0)")
