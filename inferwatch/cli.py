@@ -1,5 +1,6 @@
 """`inferwatch NAME …` -> the subcommand of that name, imported only when it is used; errors without traceback."""
 
+import errno
 import importlib
 import sys
 from typing import Any, NamedTuple
@@ -59,7 +60,7 @@ COMMANDS = (
     ),
     Command("replay", "inferwatch.commands.replay", "Recorded /metrics through the rules: what fired when."),
     Command(
-        "tool", "inferwatch.commands.tool", "Print the path of promtool, amtool, prometheus, alertmanager."
+        "tool", "inferwatch.commands.tool", "Print the path of a program of the stack, such as promtool."
     ),
 )
 
@@ -86,10 +87,25 @@ class LazyGroup(click.Group):
         """Run the subcommand; what the person can mend becomes one clean message and exit status 1."""
         try:
             return super().invoke(ctx)
+        except OSError as error:
+            if (said := _about_files(error)) is None:
+                raise
+            raise click.ClickException(said) from error
         except Exception as error:
             if isinstance(error, _mendable()):
                 raise click.ClickException(str(error)) from error
             raise
+
+
+def _about_files(error: OSError) -> str | None:
+    """What a person can mend of a file that cannot be read or written: its path and why; None for all else."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}; is the path right, and may this user use it?"
+    if isinstance(error, PermissionError):
+        return str(error)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
+        return f"{error.strerror}; free some space, or write elsewhere"
+    return None
 
 
 def _mendable() -> tuple[type[Exception], ...]:
@@ -97,7 +113,7 @@ def _mendable() -> tuple[type[Exception], ...]:
     from inferwatch.stack.errors import StackError
     from slo.spec import SpecError
 
-    found: list[type[Exception]] = [StackError, PromError, SpecError, PermissionError]
+    found: list[type[Exception]] = [StackError, PromError, SpecError]
     # Only parts that were used can have raised theirs.
     for module, name in (
         ("loadtests.plan", "PlanError"),

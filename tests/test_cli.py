@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from inferwatch.cli import COMMANDS, main
+from inferwatch.cli import COMMANDS, _about_files, main
 from inferwatch.commands import gen
 from inferwatch.stack import checks, generated
 from inferwatch.stack.checks import Fault
@@ -48,6 +48,34 @@ def test_an_unknown_command_is_a_usage_error() -> None:
 
     assert answer.exit_code == 2
     assert "No such command 'upp'" in answer.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export", "rules", "--out"],
+        ["export", "k8s", "--image", "a/b:1", "--engine", "http://vllm.models:8000", "--out"],
+        ["up", "--dir"],
+        ["status", "--dir"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_that_cannot_be_is_one_line_without_traceback(words: list[str], tmp_path: Path) -> None:
+    """Below a file no folder can be made: the path and why, whichever command was asked."""
+    (tmp_path / "file").write_text("")
+    answer = RUNNER.invoke(main, [*words, str(tmp_path / "file" / "folder")])
+
+    assert answer.exit_code == 1
+    assert answer.output.startswith(f"Error: {tmp_path}/file")
+    assert "Not a directory; is the path right" in answer.output
+
+
+def test_an_error_that_nobody_can_mend_keeps_its_traceback() -> None:
+    """A connection that broke inside of us is a fault of ours, not a word about files."""
+    assert _about_files(ConnectionResetError(104, "Connection reset by peer")) is None
+    assert _about_files(OSError(28, "No space left on device")) == (
+        "No space left on device; free some space, or write elsewhere"
+    )
 
 
 def test_a_wrong_engine_is_one_line_without_traceback(tmp_path: Path) -> None:
