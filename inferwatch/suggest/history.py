@@ -62,14 +62,18 @@ class Answers:
 def length_seconds(client: Prometheus, selector: str, now: float, most_seconds: float) -> float | None:
     """How far back any SLI's histogram goes, at most *most_seconds*; None where there is none."""
     names = "|".join(f"{name}_count" for found in LATENCY.values() for name in found)
-    step = max(1.0, most_seconds / PROBES)
-    found = client.query_range(
-        f'count({{__name__=~"{names}"{_and(selector)}}})',
-        start=now - most_seconds,
-        end=now,
-        step_seconds=step,
-    )
-    return now - found[0].points[0][0] + step if found else None
+    expr = f'count({{__name__=~"{names}"{_and(selector)}}})'
+    start, end, step = now - most_seconds, now, max(1.0, most_seconds / PROBES)
+    # First where it begins to one step, then within that step: a month's step is longer than a young history.
+    length = None
+    for _ in range(2):
+        found = client.query_range(expr, start=start, end=end, step_seconds=step)
+        if not found:
+            break
+        first = found[0].points[0][0]
+        length = min(most_seconds, now - first + step)
+        start, end, step = max(start, first - step), first, max(1.0, step / PROBES)
+    return length
 
 
 def latency(client: Prometheus, sli: str, selector: str, now: float, seconds: float) -> LatencyHistory | None:

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 import pytest
 import yaml
 
-from inferwatch.promapi import Prometheus
+from inferwatch.promapi import Prometheus, Series
 from inferwatch.stack.errors import StackError
-from inferwatch.suggest import propose
+from inferwatch.suggest import history, propose
 from inferwatch.suggest.history import Answers, LatencyHistory, Span
 from inferwatch.suggest.report import suggest
 from slo import spec as slo_spec
@@ -47,6 +47,24 @@ def test_too_few_requests_prove_nothing() -> None:
 
     assert propose.latency_proposals(few, SPEC.budget) == []
     assert propose.latency_cost(few, 1.0, 0.99, SPEC.budget).enough is False
+
+
+def test_a_young_history_is_not_called_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """340 s in a month's range of 6480 s steps: found at the last, then looked at every 16.2 s."""
+    now, begun = 1_800_000_000.0, 1_800_000_000.0 - 340.0
+
+    def query_range(
+        self: Prometheus, expr: str, *, start: float, end: float, step_seconds: float
+    ) -> list[Series]:
+        times = [start + i * step_seconds for i in range(401) if begun <= start + i * step_seconds <= end]
+        return [Series({}, tuple((at, 1.0) for at in times))] if times else []
+
+    monkeypatch.setattr(Prometheus, "query_range", query_range)
+    with Prometheus("http://127.0.0.1:1") as client:
+        length = history.length_seconds(client, "", now, 30 * 86_400.0)
+
+    assert length is not None
+    assert 340.0 <= length <= 340.0 + 16.2
 
 
 def test_availability_is_the_strictest_that_was_kept() -> None:
