@@ -10,9 +10,11 @@ from inferwatch.stack.settings import Settings
 from inferwatch.stack.state import Record, State
 from slo.names import alerts as alert_names
 from slo.names import engine as names
+from slo.names import records
 
 READY, SILENT, ENDED = "ready", "not answering", "ended"
 UP, UNKNOWN = "up", "unknown"
+HANGS, ASLEEP = "hangs", "asleep"
 LAST_NOTIFICATIONS = 5
 
 
@@ -29,7 +31,7 @@ class ServiceHealth:
 
 @dataclass(frozen=True)
 class EngineHealth:
-    """One engine as Prometheus last saw it: *state* is ``up``, why the probe failed, or unknown."""
+    """One engine as Prometheus last saw it: *state* is up, hangs, asleep, why the probe failed, or unknown."""
 
     url: str
     state: str
@@ -97,14 +99,17 @@ def _probe_states(client: Prometheus) -> dict[str, str]:
     try:
         success = client.query(names.PROBE_SUCCESS)
         reasons = client.query(f"{names.PROBE_FAILURE} == 1")
+        sleeping = client.query(f"{names.ENGINE_SLEEPING} > 0")
+        stuck = client.query(f"{records.INSTANCE_STUCK_REQUESTS} > 0")
     except PromError:
         return {}  # shown as unknown: what could not be read is neither up nor down
     why = {sample.labels["instance"]: sample.labels.get("reason", UNKNOWN) for sample in reasons}
+    # A probe of an engine that sleeps or hangs succeeds; the hang is what must be acted on.
+    answers = {sample.labels["instance"]: ASLEEP for sample in sleeping}
+    answers |= {sample.labels["instance"]: HANGS for sample in stuck}
     return {
-        sample.labels["instance"]: UP
-        if sample.value == 1
-        else f"down ({why.get(sample.labels['instance'], UNKNOWN)})"
-        for sample in success
+        engine: answers.get(engine, UP) if value == 1 else f"down ({why.get(engine, UNKNOWN)})"
+        for engine, value in ((sample.labels["instance"], sample.value) for sample in success)
     }
 
 
