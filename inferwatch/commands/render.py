@@ -3,6 +3,7 @@
 import contextlib
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -62,10 +63,12 @@ def command(
             raise click.ClickException(str(error)) from error
         if recording is not None:
             url, first, last = _recorded(recording, settings_of(run_dir), stack)
+        selection = _selection(picked)
+        _require_known(selection, chosen)
         prometheus = stack.enter_context(Prometheus(url or settings_of(run_dir).url("prometheus")))
         drawn = write_pages(
             chosen, prometheus, window(first, last, scrape_seconds), out,
-            formats=formats or FORMATS, theme=theme, selection=_selection(picked),
+            formats=formats or FORMATS, theme=theme, selection=selection,
         )  # fmt: skip
     for one in drawn:
         click.echo(
@@ -87,7 +90,7 @@ def _recorded(recording: Path, settings: Settings, stack: contextlib.ExitStack) 
     return found.url, found.first, found.last
 
 
-def _chosen(uids: tuple[str, ...], everything: bool, files: tuple[Path, ...]) -> list[dict[str, object]]:
+def _chosen(uids: tuple[str, ...], everything: bool, files: tuple[Path, ...]) -> list[dict[str, Any]]:
     from inferwatch.render import sources
 
     known = sources.load_all() if everything or uids else {}
@@ -108,3 +111,10 @@ def _selection(picked: tuple[str, ...]) -> dict[str, list[str]]:
             raise click.ClickException(f"--var {one!r}: write it as NAME=VALUE, like service=llm")
         selection.setdefault(name, []).append(value)
     return selection
+
+
+def _require_known(selection: dict[str, list[str]], chosen: list[dict[str, Any]]) -> None:
+    known = {v["name"] for one in chosen for v in one["templating"]["list"] if v["type"] != "datasource"}
+    if missing := sorted(set(selection) - known):
+        there = f"there are: {', '.join(sorted(known))}" if known else "it has none"
+        raise click.ClickException(f"--var {missing[0]}: no such variable on what is drawn; {there}")

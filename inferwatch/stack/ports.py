@@ -9,6 +9,9 @@ from inferwatch.stack.errors import StackError
 from inferwatch.stack.processes import Service
 from inferwatch.stack.settings import HOST
 
+MOST_NAMED = 5
+"""A second stack holds some twenty; its first few say whose it is."""
+
 
 def require_free(services: list[Service]) -> None:
     """Raise StackError naming each port that another process listens on."""
@@ -18,8 +21,11 @@ def require_free(services: list[Service]) -> None:
             if not _is_free(port):
                 taken.append(f"port {port} ({service.name}) is held by {_holder(port)}")
     if taken:
+        few = taken[:MOST_NAMED]
+        if more := len(taken) - len(few):
+            few.append(f"{more} more ports are held")
         raise StackError(
-            "; ".join(taken) + "; end it, or choose other ports: inferwatch up --base-port 21000"
+            "\n".join([*few, "end that, or choose other ports: inferwatch up --base-port 21000"])
         )
 
 

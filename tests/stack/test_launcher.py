@@ -176,7 +176,7 @@ def test_a_port_held_by_another_is_named(
     ours = replace(web_service("ours"), url=theirs.url)
 
     with pytest.raises(
-        StackError, match=rf"port {port} \(ours\) is held by process {record.pid} .*--base-port"
+        StackError, match=rf"(?s)port {port} \(ours\) is held by process {record.pid} .*\n.*--base-port"
     ):
         reconcile(ours)
     assert processes.find(record) is not None
