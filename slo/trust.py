@@ -1,5 +1,8 @@
 """When numbers are trusted, how latency is summarised, how the watchers are watched, where links go."""
 
+import ipaddress
+from urllib.parse import urlsplit
+
 from pydantic import Field, model_validator
 
 from slo.base import OpenRatio, PositiveSeconds, Ratio, Seconds, Strict
@@ -58,3 +61,17 @@ class Links(Strict):
             if base.endswith("/"):
                 raise ValueError(f"{base!r} ends with a slash; remove it")
         return self
+
+    @property
+    def dashboards_are_local(self) -> bool:
+        """Whether dashboards open on this machine only."""
+        host = urlsplit(self.dashboard_base).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host in {"", "localhost"}
+
+    @property
+    def runbooks_are_local(self) -> bool:
+        """Whether runbooks are a path, which opens in no browser."""
+        return not urlsplit(self.runbook_base).scheme

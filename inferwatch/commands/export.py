@@ -7,6 +7,7 @@ import click
 from inferwatch.commands.options import settings_of
 from inferwatch.stack import selection
 from slo import spec as slo_spec
+from slo.spec import Spec
 
 _OUT = click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder.")
 _ENVIRONMENT = click.option("--environment", help="An environment of slo.yaml.  [default: production]")
@@ -77,6 +78,7 @@ def k8s(
     files = export.manifests(spec, text, settings.root / "dashboards" / "json", cluster)
     for path in export.write(files, cluster, out):
         click.echo(path)
+    _warn_of_links(spec)
 
 
 @command.command("rules")
@@ -86,6 +88,20 @@ def rules(out: Path, environment: str | None) -> None:
     """Write rule files and alertmanager.yml of an environment, for a Prometheus or vmalert of your own."""
     from inferwatch.export import own
 
-    settings = settings_of(None)
-    for path in own.write(slo_spec.load(settings.spec_path, environment), out):
+    spec = slo_spec.load(settings_of(None).spec_path, environment)
+    for path in own.write(spec, out):
         click.echo(path)
+    _warn_of_links(spec)
+
+
+def _warn_of_links(spec: Spec) -> None:
+    """Say on stderr which links of the notifications nobody else can open."""
+    links = spec.links
+    for key, base, is_local in (
+        ("dashboard_base", links.dashboard_base, links.dashboards_are_local),
+        ("runbook_base", links.runbook_base, links.runbooks_are_local),
+    ):
+        if is_local:
+            click.echo(
+                f"slo.yaml: links.{key} is {base}: notifications will link where nobody else gets", err=True
+            )

@@ -156,7 +156,10 @@ def memory(seen: Evidence, _: Inputs) -> Finding:
     name = "launch-memory"
     if seen.process is None:
         return Finding(
-            name, seen.url, "unknown", "the engine is not on this host; the node agent watches its memory"
+            name,
+            seen.url,
+            "unknown",
+            "no vLLM process behind this address is visible here; the node agent watches its memory",
         )
     free = psutil.virtual_memory()
     try:

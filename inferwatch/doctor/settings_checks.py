@@ -7,7 +7,9 @@ from inferwatch.doctor.finding import Finding
 from inferwatch.stack.versions import numbers
 
 NO_METRICS = "/metrics gives no page that can be read"
-NOT_LOCAL = "its flags are not visible from here; run this on the engine's host, as its user or root"
+NOT_LOCAL = (
+    "no vLLM process behind this address is visible here; run this on the engine's host, as its user or root"
+)
 # The first release whose servers refuse requests by themselves.
 QUEUE_LIMIT_SINCE = (0, 31)
 

@@ -1,10 +1,8 @@
 """slo.yaml and a selection -> the spec in force natively: what is only observed, and links that open here."""
 
-import ipaddress
 import json
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from inferwatch.stack import config
 from inferwatch.stack.errors import StackError
@@ -56,19 +54,11 @@ def links_in_force(links: Links, settings: Settings) -> Links:
     """
     pages = settings.url("dashboards")
     changed = {}
-    if _is_loopback(links.dashboard_base):
+    if links.dashboards_are_local:
         changed["dashboard_base"] = pages
-    if not urlsplit(links.runbook_base).scheme:
+    if links.runbooks_are_local:
         changed["runbook_base"] = f"{pages}/runbooks"
     return links.model_copy(update=changed)
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def write_rules(spec: Spec, settings: Settings, selection: Selection) -> None:
