@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.rag_shape import Instance, Users
 from inferwatch.scenarios.shown import Shown, uuid
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 RECOVERY_SECONDS = 480.0
 """Longest short burn window and signal window (5 m), and three minutes for evaluation and a group's interval."""
 
-StageName = Literal["fleet", "watchers", "sentinel", "nodes"]
+StageName = Literal["fleet", "watchers", "sentinel", "nodes", "rag", "collector"]
 
 
 class Fault(Protocol):
@@ -84,6 +85,8 @@ class Row:
         engines: engines of the service, each with requests_per_second; simulated, or recorded where it shows a page.
         shows: the recorded things of the row before its fault.
         lead_seconds: for how long the stage must have been healthy at least, beyond its warm-up.
+        rag: processes of the row's RAG service, where it has one, and who asks them.
+        cache_hit_before: share of lookups that the service's cache is said to have answered in the hour before.
         gpus: GPUs of the first model in the throughput floor; 0: unknown.
         slos: ids of the SLOs that the service has; all when empty.
         after: rows of the same stage whose fault must have ended before this one begins.
@@ -99,6 +102,9 @@ class Row:
     stage: StageName = "fleet"
     engines: int = 1
     shows: Shown = field(default_factory=Shown)
+    rag: tuple[Instance, ...] = ()
+    users: Users = field(default_factory=Users)
+    cache_hit_before: float = 0.0
     lead_seconds: float = 0.0
     requests_per_second: float = 4.0
     history: History = History()
@@ -125,5 +131,8 @@ class Row:
         if self.stage == "nodes":
             named = {self.name, uuid(self.name)} & set(notice.labels.values())
             return bool(named) or any(one.matches(notice) for one in self.fires)
+        if self.stage == "rag":
+            service = notice.labels.get("service", "")
+            return service == self.name or (not service and any(one.matches(notice) for one in self.fires))
         listed = (*self.may_fire, *self.silent)
         return notice.alert in listed or any(one.matches(notice) for one in self.fires)

@@ -2,20 +2,16 @@
 
 from inferwatch.scenarios.engine_rows import FLEET
 from inferwatch.scenarios.node_rows import NODES
+from inferwatch.scenarios.rag_rows import COLLECTOR, RAG
 from inferwatch.scenarios.stack_rows import SENTINEL, WATCHERS
 from slo.names import alerts
 
-ROWS = (*FLEET, *WATCHERS, *SENTINEL, *NODES)
+ROWS = (*FLEET, *WATCHERS, *SENTINEL, *NODES, *RAG, *COLLECTOR)
 
 _DRIFT_RUN = "needs embeddings of real text and a window of 15 min that is full of them; live on compressed time: `make drift-e2e`"
 _DRIFT_TESTS = (
     "needs embeddings of real text and a window of 15 min that is full of them; `make drift-e2e` has the same exporter "
     "and rules live, but does not bring this one"
-)
-_TRACE_RUN = "needs a RAG service and its spans; live: `make trace-e2e`"
-_TRACE_TESTS = (
-    "needs a RAG service or its collector under such a fault; `make trace-e2e` has the same service, collector and rules "
-    "live, but does not bring this one"
 )
 NOT_IN_THE_MATRIX = {
     alerts.GPU_POWER_CAPPED: "is held for 30 min, because a full GPU is at its power limit in good health; live nowhere",
@@ -25,22 +21,6 @@ NOT_IN_THE_MATRIX = {
     alerts.DRIFT_UNKNOWN: _DRIFT_TESTS,
     alerts.VECTORS_REJECTED: _DRIFT_TESTS,
     alerts.RETRIEVAL_POOR: _DRIFT_TESTS,
-    alerts.RAG_SERVICE_DOWN: _TRACE_TESTS,
-    alerts.RAG_REQUESTS_FAILING: _TRACE_TESTS,
-    alerts.RAG_REQUEST_SLOW: _TRACE_TESTS,
-    alerts.RAG_STAGE_FAILING: _TRACE_TESTS,
-    alerts.RAG_STAGE_SLOW: _TRACE_RUN,
-    alerts.RAG_SPANS_MISSING: _TRACE_TESTS,
-    alerts.RAG_POOL_EXHAUSTED: _TRACE_TESTS,
-    alerts.RAG_KEEPALIVE_RESETS: _TRACE_TESTS,
-    alerts.RAG_CACHE_HIT_COLLAPSED: _TRACE_TESTS,
-    alerts.RAG_CONTEXT_TRUNCATED: _TRACE_TESTS,
-    alerts.RAG_VERSION_WORSE: _TRACE_TESTS,
-    alerts.NETWORK_SLOW: _TRACE_TESTS,
-    alerts.COLLECTOR_DOWN: _TRACE_TESTS,
-    alerts.SPANS_REFUSED: _TRACE_TESTS,
-    alerts.SPANS_LOST: _TRACE_TESTS,
-    alerts.SPAN_QUEUE_FILLING: _TRACE_TESTS,
 }
 """Alert -> why no row brings it on production intervals within 15 minutes, and the command that shows it live where one
 does. All of them have promtool tests in tests/alerts."""

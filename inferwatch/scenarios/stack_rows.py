@@ -2,7 +2,7 @@
 
 from inferwatch.scenarios.faults import BrokenConfig, BrokenRule, Kill, Restart, SampleLimit
 from inferwatch.scenarios.row import RECOVERY_SECONDS, Expected, Row
-from inferwatch.scenarios.stages import SECOND_ALERTMANAGER, SECOND_RECEIVER
+from inferwatch.scenarios.watchers_stage import SECOND_ALERTMANAGER, SECOND_RECEIVER
 from slo.names import alerts, labels
 
 WATCHERS = (

@@ -22,6 +22,7 @@ from slo.names import labels
 from slo.spec import Spec
 
 ANSWER_TIMEOUT_SECONDS = 30.0
+PORTS_A_STAGE = 300
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Stage:
         services: name -> how to start it.
         engines: name of a row -> its engines.
         recordings: what the recorded things show, in the stage that has some.
+        first_env: variables of a service before a fault changed them.
         began_at: Unix seconds when Prometheus began to read live series, after the written history.
         ready_at: Unix seconds from which faults may begin.
     """
@@ -56,6 +58,7 @@ class Stage:
     began_at: float = 0.0
     ready_at: float = 0.0
     unwatched: set[str] = field(default_factory=set)
+    first_env: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def rules_dir(self) -> Path:

@@ -1,30 +1,24 @@
-"""Rows -> running stages: the fleet of services, the troubled watchers, the lone sentinel, recorded nodes."""
+"""Rows -> running stages: services, troubled watchers, the lone sentinel, recorded nodes, RAG services, collectors."""
 
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from inferwatch.scenarios import derive, node_stage
+from inferwatch.scenarios import derive, node_stage, rag_stage, watchers_stage
 from inferwatch.scenarios.faults import Nothing
 from inferwatch.scenarios.recordings import Recordings
 from inferwatch.scenarios.row import Row, StageName
-from inferwatch.scenarios.stage import Engine, Stage
-from inferwatch.stack import backfill, binaries, config, files, launcher, services
+from inferwatch.scenarios.stage import PORTS_A_STAGE, Engine, Stage
+from inferwatch.stack import backfill, binaries, config, files, launcher, services, traces
 from inferwatch.stack.processes import Service
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import HOST, Settings
 from inferwatch.stack.state import Selection
 from slo import spec as slo_spec
-from slo.names import labels
-from slo.spec import Spec
+from slo.names import labels, rag
 
-PORTS_A_STAGE = 300
 FIRST_EXTRA_PORT = 110
-SECOND_ALERTMANAGER = "alertmanager-2"
-SECOND_RECEIVER = "receiver-2"
 PEER_TIMEOUT_SECONDS = 15
 """Alertmanager's own default: the second of a cluster notifies so much later than the first."""
 
@@ -32,7 +26,9 @@ WATCHED = Row("watched", Nothing(None), stage="watchers", requests_per_second=2.
 """The one service of the watchers' stage: healthy, and judged by rules whose watchers are troubled."""
 
 STARTED: Mapping[StageName, tuple[str, ...]] = {
-    # First: its longest row takes twelve minutes, and it warms up while the others start.
+    # First: their longest rows take twelve minutes, and they warm up while the others start.
+    "collector": ("jaeger", "collector", "receiver", "alertmanager", "prometheus"),
+    "rag": ("jaeger", "collector", "receiver", "exporter-analysis", "alertmanager", "prometheus"),
     "nodes": ("receiver", "exporter-engine", "alertmanager", "prometheus"),
     "fleet": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
     "watchers": (
@@ -49,7 +45,11 @@ STARTED: Mapping[StageName, tuple[str, ...]] = {
 
 _OF_ITSELF = (labels.JOB_PROMETHEUS, labels.JOB_ALERTMANAGER)
 _OF_ENGINES = (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_CANARY, labels.JOB_ENGINE_EXPORTER)
+_OF_SPANS = (*_OF_ITSELF, rag.JOB_COLLECTOR, rag.JOB_SPANS)
+TRACED: tuple[StageName, ...] = ("rag", "collector")
 SCRAPED: Mapping[StageName, tuple[str, ...]] = {
+    "collector": _OF_SPANS,
+    "rag": (*_OF_SPANS, rag.JOB_RAG, labels.JOB_ANALYSIS),
     "fleet": _OF_ENGINES,
     "watchers": (*_OF_ENGINES, labels.JOB_NODE),
     "sentinel": _OF_ITSELF,
@@ -83,13 +83,17 @@ def raised(
     stage = _planned(name, rows, own, reporter)
     wanted, selection = list(stage.services.values()), _selection(stage)
     launcher.reconcile(own, selection, [service for service in wanted if not service.last], reporter)
+    promtool = binaries.resolve("promtool", own, reporter).path
+    if name == "rag":
+        rag_stage.write_past(stage.spec, rows, own, promtool, int(time.time()))
     # Nothing of a node is judged by more than minutes, and its services are none of its points.
     if stage.engines and name != "nodes":
         with reporter.task(f"{name}: writing the history"):
-            promtool = binaries.resolve("promtool", own, reporter).path
             past = derive.histories(_served(name, rows))
             backfill.backfill(stage.spec, own.data_dir / "prometheus", past, promtool)
     launcher.reconcile(own, selection, wanted, reporter)
+    if name in TRACED:
+        rag_stage.begin(stage)
     stage.began_at = time.time()
     stage.ready_at = stage.began_at + warmup_seconds
     return stage
@@ -98,7 +102,7 @@ def raised(
 def _served(name: StageName, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows that have a service and engines in this stage."""
     served = tuple(row for row in rows if row.engines)
-    return {"fleet": rows, "watchers": (WATCHED,), "sentinel": (), "nodes": served}[name]
+    return {"fleet": rows, "watchers": (WATCHED,), "nodes": served}.get(name, ())
 
 
 def _selection(stage: Stage) -> Selection:
@@ -107,7 +111,8 @@ def _selection(stage: Stage) -> Selection:
 
 def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Reporter) -> Stage:
     """The stage with all its services, nothing started."""
-    paths = {tool: binaries.resolve(tool, own, reporter).path for tool in ("prometheus", "alertmanager")}
+    tools = ("prometheus", "alertmanager", *(traces.TOOLS if name in TRACED else ()))
+    paths = {tool: binaries.resolve(tool, own, reporter).path for tool in tools}
     spec = slo_spec.load(own.spec_path)
     served = _served(name, rows)
     stage = Stage(
@@ -122,12 +127,15 @@ def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Repo
     stack = {s.name: s for s in services.stack_services(spec, own, _selection(stage), paths, None)}
     sims = _sims([row for row in served if row.shows.page is None], stage)
     recorded = node_stage.node_services(stage.recordings, own) if stage.recordings else []
-    wanted = [*sims, *recorded, *(stack[key] for key in STARTED[name])]
+    rags = rag_stage.rag_services(rows, own, reporter) if name == "rag" else []
+    rags += rag_stage.collector_services(own, paths) if name == "collector" else []
+    wanted = [*sims, *recorded, *rags, *(stack[key] for key in STARTED[name])]
     if name == "watchers":
         wanted = [
-            _clustered(service, own) if service.name == "alertmanager" else service for service in wanted
+            watchers_stage.clustered(service, own) if service.name == "alertmanager" else service
+            for service in wanted
         ]
-        wanted += _second_ones(own, paths["alertmanager"])
+        wanted += watchers_stage.second_ones(own, paths["alertmanager"])
     stage.services.update({service.name: service for service in wanted})
     return stage
 
@@ -165,85 +173,23 @@ def _sims(rows: Sequence[Row], stage: Stage) -> list[Service]:
     ]
 
 
-def _clustered(service: Service, own: Settings) -> Service:
-    """The first Alertmanager, as one of a cluster."""
-    words = tuple(word for word in service.argv if not word.startswith("--cluster."))
-    return replace(service, argv=(*words, f"--cluster.listen-address={HOST}:{_extra(own, 'gossip')}"))
-
-
-def _extra(own: Settings, what: str) -> int:
-    """Port of what only the watchers have, counted from the end of the stage's range."""
-    names = ("gossip", "gossip-2", SECOND_ALERTMANAGER, SECOND_RECEIVER)
-    return own.base_port + PORTS_A_STAGE - 1 - names.index(what)
-
-
-def _second_ones(own: Settings, alertmanager: Path) -> list[Service]:
-    """A second Alertmanager and a second way of notification."""
-    peer, second = _extra(own, SECOND_ALERTMANAGER), _extra(own, SECOND_RECEIVER)
-    return [
-        Service(
-            name=SECOND_ALERTMANAGER,
-            argv=(
-                str(alertmanager),
-                f"--config.file={own.alertmanager_config}",
-                f"--storage.path={own.data_dir / SECOND_ALERTMANAGER}",
-                f"--web.listen-address={HOST}:{peer}",
-                f"--cluster.listen-address={HOST}:{_extra(own, 'gossip-2')}",
-                f"--cluster.peer={HOST}:{_extra(own, 'gossip')}",
-            ),
-            url=f"http://{HOST}:{peer}",
-            ready_path="/-/ready",
-            config_files=(own.alertmanager_config,),
-            reload_path="/-/reload",
-        ),
-        Service(
-            name=SECOND_RECEIVER,
-            argv=services.python(
-                *("inferwatch.stack.receiver", "--port", str(second)),
-                *("--file", str(own.run_dir / "notifications-2.jsonl")),
-            ),
-            url=f"http://{HOST}:{second}",
-            ready_path="/-/healthy",
-        ),
-    ]
-
-
 def _write_files(stage: Stage) -> None:
     own = stage.settings
-    files.write_all(stage.spec, own, _selection(stage))
+    files.write_all(stage.spec, own, _selection(stage), traced=stage.name in TRACED)
     stage.write_targets()
     for name, text in derive.rule_files(stage.spec).items():
         config.write_text(stage.rules_dir / name, text)
-    prometheus = config.prometheus_config(stage.spec, own)
+    prometheus = config.prometheus_config(stage.spec, own, traced=stage.name in TRACED)
     prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
     scraped = SCRAPED[stage.name]
     prometheus["scrape_configs"] = [job for job in prometheus["scrape_configs"] if job["job_name"] in scraped]
+    if stage.name == "rag":
+        rag_stage.write_targets(stage.rows, own)
+    if stage.name == "collector":
+        rag_stage.widen(prometheus, own)
     if stage.recordings is not None:
         node_stage.widen(prometheus, stage.recordings)
     if stage.name == "watchers":
-        _widen(prometheus, own)
-        config.write_text(own.alertmanager_config, _two_ways(stage.spec, own))
+        watchers_stage.widen(prometheus, own)
+        config.write_text(own.alertmanager_config, watchers_stage.two_ways(stage.spec, own))
     config.write_yaml(own.prometheus_config, prometheus)
-
-
-def _widen(prometheus: dict[str, Any], own: Settings) -> None:
-    """Send alerts to both Alertmanagers and scrape the second one."""
-    peer = f"{HOST}:{_extra(own, SECOND_ALERTMANAGER)}"
-    prometheus["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"].append(peer)
-    jobs = prometheus["scrape_configs"]
-    job = next(entry for entry in jobs if entry["job_name"] == labels.JOB_ALERTMANAGER)
-    job["static_configs"][0]["targets"].append(peer)
-
-
-def _two_ways(spec: Spec, own: Settings) -> str:
-    """Alertmanager's configuration with a second webhook beside the local receiver."""
-    from alerts.alertmanager import config as alertmanager
-
-    secret = own.run_dir / "second-webhook"
-    config.write_text(secret, f"http://{HOST}:{_extra(own, SECOND_RECEIVER)}/notify")
-    return alertmanager.render(
-        spec,
-        webhook_url=f"{own.url('receiver')}/notify",
-        webhook_url_file=str(secret),
-        templates=str(own.root / "alerts" / "alertmanager" / alertmanager.TEMPLATES),
-    )

@@ -2,13 +2,15 @@
 
 Detection (burn × budget ÷ error ratio × window, or what the alert's own condition needs), one scrape,
 one evaluation, `for`, grouping. `alerts.theory` gives the bound for a total fault on a full history;
-here histories may be quieter than the present, or partly spent, and signals are bounded too, and in `node_theory` what GPUs, hosts and recorded pages bring.
+here histories may be quieter than the present, or partly spent, and signals are bounded too, and in `node_theory` what GPUs, hosts and recorded pages bring, in
+`rag_theory` what RAG services and collectors do.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from alerts.node import node_groups
+from alerts.rag import rag_groups
 from alerts.registry import service_groups, stack_groups
 from alerts.rule import Alert, Group
 from alerts.scope import Scope
@@ -16,6 +18,7 @@ from alerts.signals import SIGNALS
 from alerts.theory import delivery_seconds, detect_seconds, group_interval_seconds
 from alerts.windows import period_seconds, quick_lengths, step_seconds
 from inferwatch.scenarios.node_theory import BOUNDS, NoTheory
+from inferwatch.scenarios.rag_theory import RAG_BOUNDS
 from inferwatch.scenarios.row import Expected, Row
 from slo.burn import error_ratio_threshold
 from slo.names import alerts, labels
@@ -85,7 +88,7 @@ class Theory:
         own: tuple[Group, ...] = ()
         if row.stage == "fleet" or (row.stage == "nodes" and row.engines):
             own = service_groups(Scope(self._spec, self._spec.service(row.name)))
-        return (*own, *stack_groups(self._spec), *node_groups(self._spec))
+        return (*own, *stack_groups(self._spec), *node_groups(self._spec), *rag_groups(self._spec))
 
     def _detected(self, row: Row, expected: Expected, alert: Alert, lead: float) -> float:
         if labels.SLOTH_SEVERITY in alert.labels:
@@ -96,7 +99,7 @@ class Theory:
             return self._signal(rule.signal_id, expected)
         if counted := _BY_NAME.get(alert.name):
             return counted(self._spec)
-        if bound := BOUNDS.get(alert.name):
+        if bound := (BOUNDS | RAG_BOUNDS).get(alert.name):
             return bound(self._spec, row, expected)
         known = detect_seconds(self._spec, alert, expected.level)
         if known is None:

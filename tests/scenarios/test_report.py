@@ -57,6 +57,6 @@ def test_the_table_says_all_of_it() -> None:
     assert "not as expected: hang: EngineHung was not delivered (firing)" in text
     assert "never" in text
     assert "CanaryFailing" in text
-    assert "live: `make trace-e2e`" in text
+    assert "live on compressed time: `make drift-e2e`" in text
     assert "1 of 2 rows as expected" in text
     assert "median 10 s, worst 10 s; over theory: median 0.5, worst 0.5" in text
