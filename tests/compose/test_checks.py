@@ -150,3 +150,15 @@ def test_prometheus_in_compose_differs_from_the_native_one_in_places_only() -> N
     assert set(jobs[1]) == {*jobs[0], "node"} - {"llm-load"}
     assert ours["storage"] == {**native["storage"], "tsdb": {"retention": {"time": "90d"}}}
     assert "127.0.0.1" not in yaml.safe_dump(ours)
+
+
+@pytest.mark.parametrize(
+    ("service", "url"), [("prometheus", "http://127.0.0.1:9090"), ("alertmanager", "http://127.0.0.1:9093")]
+)
+def test_notifications_name_the_published_address(service: str, url: str) -> None:
+    """Without it, links back to the source lead to a container's id, which no browser resolves."""
+    project = model.load(ROOT / "docker-compose.yml", model.read_env(ROOT / ".env"))
+
+    (found,) = [one for one in project.services if one.name == service]
+
+    assert f"--web.external-url={url}" in found.words
