@@ -191,6 +191,8 @@ COLLECTOR = (
         "span-queue-filling",
         DeadBackend("sampler-http"),
         fires=(Expected(alerts.SPAN_QUEUE_FILLING),),
+        # Until its notification is delivered the queue may become full.
+        may_fire=(alerts.SPANS_LOST,),
         stage="collector",
         engines=0,
         after=("spans-lost",),
