@@ -203,7 +203,9 @@ def _node(spec: Spec) -> Band:
                 NODE,
                 [
                     query(f"sum(rate({late}[{RATE}])) / sum(rate({ticks}[{RATE}]))", "late rounds"),
-                    query(f"sum(rate({_of_agent(node.SAMPLER_CPU_SECONDS_TOTAL)}[{RATE}]))", "CPU of one core"),
+                    query(
+                        f"sum(rate({_of_agent(node.SAMPLER_CPU_SECONDS_TOTAL)}[{RATE}]))", "CPU of one core"
+                    ),
                 ],
                 "percentunit",
                 width=6,
