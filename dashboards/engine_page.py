@@ -41,18 +41,29 @@ def _states() -> ModernPanel:
     probe = of(engine.PROBE_SUCCESS, labels=WHOLE_ENGINE)
     sleeping = of(engine.ENGINE_SLEEPING)
     stuck = of(records.INSTANCE_STUCK_REQUESTS, labels=f'{SERVICE},instance=~"$instance"')
+    down = of(records.INSTANCE_DOWN, labels=f'{SERVICE},instance=~"$instance"')
     return state_timeline(
         "State of each engine",
-        "Whether each engine answers with its own metrics, sleeps, hangs with requests in it, or cannot be read.",
-        f"{engine.PROBE_SUCCESS} and {engine.ENGINE_SLEEPING} of exporters/engine; {records.INSTANCE_STUCK_REQUESTS}",
+        "Whether each engine answers with its own metrics, sleeps, hangs with requests in it, is down, or answers "
+        "what cannot be read.",
+        f"{engine.PROBE_SUCCESS} and {engine.ENGINE_SLEEPING} of exporters/engine; {records.INSTANCE_STUCK_REQUESTS}, "
+        f"{records.INSTANCE_DOWN}",
         [
             query(
-                f"max by (instance) (({stuck} > bool 0) * 3 > 0) or max by (instance) ({sleeping} * 2 > 1)"
-                f" or min by (instance) ({probe})",
+                f"max by (instance) (({stuck} > bool 0) * 3 > 0) or max by (instance) ({down} * 4 > 0)"
+                f" or max by (instance) ({sleeping} * 2 > 1) or min by (instance) ({probe})",
                 "{{instance}}",
             )
         ],
-        states({0: ("not readable", RED), 1: ("up", GREEN), 2: ("asleep", PURPLE), 3: ("hangs", ORANGE)}),
+        states(
+            {
+                0: ("not readable", GREY),
+                1: ("up", GREEN),
+                2: ("asleep", PURPLE),
+                3: ("hangs", ORANGE),
+                4: ("down", RED),
+            }
+        ),
         width=12,
         unit_words="a state by name",
     )

@@ -98,7 +98,8 @@ def test_a_number_of_alerts_is_that_of_now() -> None:
 def test_an_engine_that_hangs_is_not_shown_as_up() -> None:
     """Its probe succeeds all the while; requests that stand still come first."""
     (target,) = panel(load(), "inferwatch-engine", "State of each engine")["targets"]
-    first = target["expr"].split(" or ")[0]
+    first, second, *_ = target["expr"].split(" or ")
 
+    assert second.startswith("max by (instance) (inferwatch:instance_down:bool{")
     assert first.startswith("max by (instance) ((inferwatch:instance_stuck_requests:sum{")
     assert first.endswith("> bool 0) * 3 > 0)")
