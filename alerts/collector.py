@@ -4,14 +4,17 @@ Counters are read with and without `_total`, which depends on the collector's ve
 A counter of failures is not there before the first one: its birth counts as well.
 """
 
-from alerts.promql import promql, window
-from alerts.rule import Alert, Severity
-from alerts.texts import links, percent, span
-from slo.names import alerts, labels
+from functools import partial
+
+from alerts.promql import window
+from alerts.rule import Alert
+from alerts.stack_alert import stack_alert
+from alerts.texts import percent, span
+from slo.names import alerts
 from slo.names import rag as names
 from slo.spec import Spec
 
-STACK = {labels.SERVICE: "inferwatch"}
+_alert = partial(stack_alert, page="collector")
 REFUSED = ("otelcol_receiver_refused_spans", "otelcol_receiver_failed_spans")
 LOST = {
     "could not be sent": "otelcol_exporter_send_failed_spans",
@@ -87,18 +90,3 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
             queue.for_,
         ),
     )  # fmt: skip
-
-
-def _alert(
-    spec: Spec, name: str, expr: str, severity: Severity, summary: str, description: str, for_seconds: int = 0
-) -> Alert:
-    return Alert(
-        name,
-        promql(expr),
-        severity,
-        summary,
-        description,
-        for_seconds=for_seconds,
-        labels=STACK,
-        links=links(spec, name, "collector"),
-    )

@@ -1,13 +1,13 @@
 """The watchers' own metrics -> alerts on exporters, Prometheus and Alertmanager, and a dead man's switch."""
 
 from alerts.collector import collector_alerts
-from alerts.promql import promql, window
-from alerts.rule import Alert, Severity
-from alerts.texts import links, percent, span
+from alerts.promql import window
+from alerts.rule import Alert
+from alerts.stack_alert import stack_alert
+from alerts.texts import percent, span
 from slo.names import alerts, labels
 from slo.spec import Spec
 
-STACK = {labels.SERVICE: "inferwatch"}
 EXPORTER_JOBS = (labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_CANARY, labels.JOB_DRIFT)
 
 INGESTION_COUNTERS = {
@@ -25,26 +25,11 @@ INGESTION_COUNTERS = {
 """What Prometheus lost or refused -> its counter; all are there from its start, on 2.42 and 3."""
 
 
-def _alert(
-    spec: Spec, name: str, expr: str, severity: Severity, summary: str, description: str, for_seconds: int = 0
-) -> Alert:
-    return Alert(
-        name,
-        promql(expr),
-        severity,
-        summary,
-        description,
-        for_seconds=for_seconds,
-        labels=STACK,
-        links=links(spec, name, "stack"),
-    )
-
-
 def quick_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
     """Return what is judged at every evaluation: blindness, and the sign of life."""
     jobs, patience = "|".join(EXPORTER_JOBS), spec.stack.exporter_down.for_
     return (
-        _alert(
+        stack_alert(
             spec,
             alerts.EXPORTER_DOWN,
             f'max by (job) (up{{job=~"{jobs}"}}) == 0',
@@ -54,7 +39,7 @@ def quick_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
             "scrape. Engines may be well or not: nothing of them is known.",
             patience,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.WATCHDOG,
             "vector(1)",
@@ -83,7 +68,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
         for what, counter in INGESTION_COUNTERS.items()
     )
     return (
-        _alert(
+        stack_alert(
             spec,
             alerts.SCRAPES_FAILING,
             f"avg by (job, instance) (avg_over_time(up{window(scrapes.window)})) < {scrapes.min_success_ratio:g}",
@@ -92,7 +77,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"Wanted are {percent(scrapes.min_success_ratio)} over {span(scrapes.window)}. Its numbers have gaps.",
             scrapes.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.RULE_EVALUATION_FAILING,
             f"sum by (rule_group) (increase(prometheus_rule_evaluation_failures_total{over})) > 0",
@@ -101,7 +86,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{{{{ $value | humanize }}}} evaluations failed in {minutes}; promised is none. Alerts built on those "
             "rules are blind.",
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.RULE_EVALUATION_SLOW,
             f"sum by (rule_group) (increase(prometheus_rule_group_iterations_missed_total{over})) > 0",
@@ -111,7 +96,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             "interval; promised is none. Alerts come late.",
             spec.stack.rules_slow.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.INGESTION_FAILING,
             f"(\n{refused}\n) > 0",
@@ -119,7 +104,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             "Prometheus loses samples: {{ $labels.what }}",
             f"{{{{ $value | humanize }}}} times in {minutes}; promised is none. What is lost cannot be judged.",
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.PROMETHEUS_CONFIG_FAILED,
             "prometheus_config_last_reload_successful == 0",
@@ -129,7 +114,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             "is deployed is what runs.",
             spec.stack.config_failed.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.ALERTS_NOT_SENT,
             f"""
@@ -149,7 +134,7 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
     over, minutes = window(spec.stack.window), span(spec.stack.window)
     job = f'job="{labels.JOB_ALERTMANAGER}"'
     return (
-        _alert(
+        stack_alert(
             spec,
             alerts.ALERTMANAGER_DOWN,
             f"up{{{job}}} == 0",
@@ -159,7 +144,7 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             "cluster is up, nobody is notified of anything.",
             spec.stack.alertmanager_down.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.ALERTMANAGER_CONFIG_FAILED,
             "alertmanager_config_last_reload_successful == 0",
@@ -169,7 +154,7 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             "what is deployed is what runs.",
             spec.stack.config_failed.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.ALERTMANAGER_CLUSTER_DEGRADED,
             f"alertmanager_cluster_members < on () group_left () count(up{{{job}}})",
@@ -179,7 +164,7 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             "come twice, or silences hold on one side only.",
             spec.stack.cluster_degraded.for_,
         ),
-        _alert(
+        stack_alert(
             spec,
             alerts.NOTIFICATIONS_FAILING,
             f"sum by (integration) (increase(alertmanager_notifications_failed_total{over})) > 0",
