@@ -150,8 +150,8 @@ class Driver:
                     recorder.write(record)
                     break
             return record
-        except Exception:
-            self.crashed = self.closing = True  # our own fault, not the server's: the run cannot be trusted
+        except Exception:  # our own fault, not the server's, and raised again: the run cannot be trusted
+            self.crashed = self.closing = True
             raise
         finally:
             recorder.in_flight -= 1

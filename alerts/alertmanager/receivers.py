@@ -110,7 +110,8 @@ def receiver(
         hooks.append(Webhook(url_file=f"{shown}/webhook_url"))
     if hooks:
         entry["webhook_configs"] = [hook.as_dict() for hook in hooks]
-    for key, way in WAYS if secrets else ():
-        if found := way(secrets, shown, severity):  # type: ignore[arg-type]  # secrets is set when WAYS is walked
-            entry[key] = [found]
+    if secrets:
+        for key, way in WAYS:
+            if found := way(secrets, shown, severity):
+                entry[key] = [found]
     return entry

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,7 +183,7 @@ def application(
     async def healthy(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
-    async def following(_: web.Application):  # type: ignore[no-untyped-def] # aiohttp's own kind of context
+    async def following(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(follow(watch, prometheus, every_seconds))
         yield
         task.cancel()

@@ -65,8 +65,10 @@ class Run:
     def cell(self) -> tuple[str, str, str] | None:
         """Band, drift and level of the retrieval's live cell."""
         found = self.prometheus.query(f'{names.LEVEL}{{sli="{names.SLI_RETRIEVAL}"}}')
-        keys = (names.LABEL_BAND, names.LABEL_DRIFT, names.LABEL_LEVEL)
-        return tuple(found[0].labels[key] for key in keys) if len(found) == 1 else None  # type: ignore[return-value] # three keys
+        if len(found) != 1:
+            return None
+        live = found[0].labels
+        return live[names.LABEL_BAND], live[names.LABEL_DRIFT], live[names.LABEL_LEVEL]
 
     def told(self, alert: str, status: str = "firing", since: float = 0.0) -> list[notices.Notice]:
         """Notices of an alert so far."""

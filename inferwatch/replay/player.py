@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import click
@@ -64,7 +65,7 @@ def control(player: Player) -> web.Application:
     """POST /play begins, once; GET /-/ready answers when the first page can be read."""
     playing: list[asyncio.Task[None]] = []
 
-    async def life(_: web.Application):  # type: ignore[no-untyped-def] # aiohttp's own shape: an async generator
+    async def life(_: web.Application) -> AsyncIterator[None]:
         await player.open()
         yield
         for task in playing:
