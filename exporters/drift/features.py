@@ -1,4 +1,4 @@
-"""Vectors -> what the detectors look at: principal coordinates, what those leave over, random features.
+"""Vectors -> what the detectors look at: principal coordinates, what those leave over, random features, novelty.
 
 Axes are fitted once, at the fit of a profile, and travel in it, so that neither the sign of an axis nor the
 order of equal ones can differ between a reference and a window.
@@ -28,6 +28,7 @@ MOST_CLUSTERS = 16
 _CLUSTER_VECTORS = 30  # of those that axes are fitted to, by cluster
 _BANDWIDTH_PAIRS = 1000
 _BANDWIDTHS = (0.5, 1.0)  # of the median distance; half of the features each
+_REMEMBERED, _REMEMBERED_AXES = 1000, 32
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ class Basis:
 
     *mean* (d), *axes* (d, p) with p ≤ 128, *scale* (p): standard deviation along each axis, *frequencies*
     (p, 256) and *phases* (256) of the random Fourier features; *spread* (d): standard deviation of each number;
-    *centres* (k, p): k-means clusters, in principal coordinates over their scale.
+    *centres* (k, p): k-means clusters, in principal coordinates over their scale. *remembered* (m, q + 1) with m ≤ 1000
+    and q ≤ 32: the first principal coordinates of some of the reference's vectors, and the squared length of each around
+    the mean; *nearest* (m): squared distances from each of these to the nearest other one, rising.
     """
 
     mean: Floats
@@ -47,6 +50,8 @@ class Basis:
     phases: Floats
     spread: Floats
     centres: Floats
+    remembered: Floats
+    nearest: Floats
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class Features:
     """
     Of n vectors: *z* (n, p) principal coordinates over their scale, *rest* (n) what the axes do not hold of
     the squared length around the mean, *length* (n) the length of the vector, *random* (n, 256), *own* (n, d) the
-    numbers themselves, less their mean and over their spread; *nearest* (n) which centre is the nearest.
+    numbers themselves, less their mean and over their spread; *nearest* (n) which centre is the nearest; *novel* (n):
+    how rare a distance to the nearest remembered vector such as this one's is in the reference, see _novel().
     """
 
     z: Floats
@@ -63,14 +69,19 @@ class Features:
     random: Floats
     own: Floats
     nearest: np.ndarray
+    novel: Floats
 
     def rows(self, at: np.ndarray) -> "Features":
         """The features of some of the vectors."""
         return Features(*(values[at] for values in vars(self).values()))
 
 
-def fit_basis(vectors: Floats, seed: int) -> Basis:
-    """Axes of *vectors* (n, d); directions without variance (constant or dependent columns) are left out."""
+def fit_basis(vectors: Floats, seed: int, remember: Floats | None = None) -> Basis:
+    """
+    Axes of *vectors* (n, d); directions without variance (constant or dependent columns) are left out.
+
+    The first 1000 of *remember*, by default of *vectors*, are remembered.
+    """
     mean = vectors.mean(axis=0, dtype=np.float64)
     values, axes = _principal(vectors - mean, MAX_AXES)
     kept = values > max(_TINY, values[0] * 1e-6) if len(values) else np.zeros(0, bool)
@@ -89,7 +100,12 @@ def fit_basis(vectors: Floats, seed: int) -> Basis:
     widths = np.repeat(_BANDWIDTHS, RANDOM_FEATURES // len(_BANDWIDTHS)) * median
     frequencies = random.standard_normal((len(values), RANDOM_FEATURES)) / widths * scale[:, None]
     phases = random.uniform(0, 2 * np.pi, RANDOM_FEATURES)
-    found = (mean, axes, scale, frequencies, phases, spread, _centres(z, seed) / np.maximum(scale, _TINY))
+    centred = (vectors if remember is None else remember)[:_REMEMBERED] - mean
+    along, squared = centred @ axes[:, :_REMEMBERED_AXES], np.einsum("ij,ij->i", centred, centred)
+    remembered = np.column_stack([along, squared])
+    nearest = np.sort(_to_nearest(remembered, along, squared, themselves=True))
+    centres = _centres(z, seed) / np.maximum(scale, _TINY)
+    found = (mean, axes, scale, frequencies, phases, spread, centres, remembered, nearest)
     return Basis(*(np.asarray(a, np.float32) for a in found))
 
 
@@ -107,8 +123,12 @@ def _centres(along: np.ndarray, seed: int) -> np.ndarray:
     return centres
 
 
-def features(basis: Basis, vectors: Floats) -> Features:
-    """What the detectors look at, of vectors of shape (n, d)."""
+def features(basis: Basis, vectors: Floats, *, remembered: bool = False) -> Features:
+    """
+    What the detectors look at, of vectors of shape (n, d).
+
+    *remembered*: the first of them are those that the basis remembers; none is new because it is not itself.
+    """
     centred = vectors - basis.mean
     along = centred @ basis.axes
     squared = np.einsum("ij,ij->i", centred, centred)
@@ -119,7 +139,37 @@ def features(basis: Basis, vectors: Floats) -> Features:
     own = np.clip(centred / basis.spread, -FAR, FAR)
     centres = basis.centres * basis.scale
     nearest = ((centres * centres).sum(axis=1) - 2 * along @ centres.T).argmin(axis=1)
-    return Features(z, rest, length, random.astype(np.float32, copy=False), own, nearest)
+    novel = _novel(basis, _to_nearest(basis.remembered, along, squared, themselves=remembered))
+    return Features(z, rest, length, random.astype(np.float32, copy=False), own, nearest, novel)
+
+
+def _to_nearest(
+    remembered: np.ndarray, along: np.ndarray, squared: np.ndarray, *, themselves: bool
+) -> Floats:
+    """
+    Squared distance to the nearest remembered vector, of vectors of which *along* (n, ≥ q) and *squared* (n) are known.
+
+    What these few axes do not hold of two vectors is taken as unrelated, so that its squares add up. *themselves*: the
+    first of the vectors are the remembered ones, and none is its own neighbour.
+    """
+    between = along[:, : remembered.shape[1] - 1] @ (-2 * remembered[:, :-1].T)
+    between += remembered[:, -1]
+    if themselves:
+        np.fill_diagonal(between, np.inf)
+    found: Floats = np.asarray(between.min(axis=1) + squared, np.float32)
+    return found
+
+
+def _novel(basis: Basis, distances: Floats) -> Floats:
+    """
+    Squared logarithm of the share of the reference's vectors that lie as far from what is remembered, or farther.
+
+    A few vectors of a kind that the reference never saw move every mean by little; here each of them counts fifty.
+    """
+    count = len(basis.nearest)
+    as_far = count - np.searchsorted(basis.nearest, distances)
+    found: Floats = np.log((as_far + 1) / (count + 1)).astype(np.float32) ** 2
+    return found
 
 
 def ratios(vectors: Floats, components: int) -> Floats:

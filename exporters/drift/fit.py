@@ -42,8 +42,8 @@ def fit(
         raise ProfileError(f"all {count} vectors are the same; is the embedding server well?")
     split = vectors.shape[1] * _WELL_DETERMINED > len(vectors) and len(vectors) * 2 // 3 >= drift.min_samples
     axes = len(vectors) // 3
-    basis = fit_basis(vectors[:axes] if split else vectors, seed)
     kept = vectors[axes:] if split else vectors
+    basis = fit_basis(vectors[:axes] if split else vectors, seed, kept)
     return _profile(
         basis, kept, count, (model, version), drift, seed, rounds, time.time() if created is None else created
     )
@@ -59,7 +59,7 @@ def _profile(
     rounds: int,
     created: float,
 ) -> Profile:
-    of = features(basis, kept)
+    of = features(basis, kept, remembered=True)
     context = _context(basis, of)
     pca = (drift.pca_ratio_change.components, drift.pca_ratio_change.judged, drift.pca_ratio_change.threshold)
     found = sizes(len(kept), drift.min_samples, drift.sample_size)

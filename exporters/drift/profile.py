@@ -14,7 +14,7 @@ from exporters.drift.scores import DETECTORS
 from exporters.drift.summary import Context, Summary, summarise
 from exporters.drift.vectors import Floats
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class ProfileError(ValueError):
@@ -154,5 +154,5 @@ def _assembled(meta: dict[str, object], found: dict[str, Floats]) -> Profile:
                 *(found[f"calibration_{field.name}"] for field in fields(Calibration)), strict=True
             )
         ),
-        summary=summarise(context, features(basis, found["vectors"])),
+        summary=summarise(context, features(basis, found["vectors"], remembered=True)),
     )

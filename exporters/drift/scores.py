@@ -76,6 +76,11 @@ def _within(_: Basis, reference: Summary, window: Summary) -> float:
     return float(np.abs(reference.within - window.within).max())
 
 
+def _novelty(_: Basis, reference: Summary, window: Summary) -> float:
+    """How much newer the window's vectors are than the reference's are to each other: a few of a kind never seen."""
+    return max(window.novel - reference.novel, 0.0)
+
+
 def _covariance(_: Basis, reference: Summary, window: Summary) -> float:
     """Squared difference of the covariances of the main axes: a rotation, noise, lost or new spread."""
     gap = reference.second - window.second
@@ -133,6 +138,7 @@ SUMMARY_DETECTORS: dict[str, Score] = {
     "coordinates": _coordinates,
     "psi": _psi,
     "within": _within,
+    "novelty": _novelty,
     "covariance": _covariance,
     "classifier": _classifier,
 }
@@ -145,7 +151,7 @@ JUDGED = (*DETECTORS, EVIDENCE)
 """The same, and what they say together."""
 
 SQUARED = frozenset({"mmd", "location", "centroid", "coordinates", "psi", "covariance"})
-ROOT = frozenset({"within"})
+ROOT = frozenset({"within", "novelty"})
 """Detectors whose score is a distance between window and reference, or its square."""
 
 

@@ -51,7 +51,7 @@ class Summary:
     Of n vectors: *axes* (p + 2) means along the axes, of what those leave over and of the length, each in standard
     deviations; *logs* (p) logarithms of the variance along the axes; *random* (256) means of the random features;
     *own* and *own_logs* (d) means and log-variances of the numbers; *second* covariance of the main axes; *bins*
-    (c, 10) counts by column; *within* (p + 2) as *axes*, around the nearest centre where there is one.
+    (c, 10) counts by column; *within* (p + 2) as *axes*, around the nearest centre where there is one; *novel*: mean.
     """
 
     count: int
@@ -63,6 +63,7 @@ class Summary:
     second: np.ndarray
     bins: np.ndarray
     within: np.ndarray
+    novel: float
     halves: tuple[Half, Half]
 
 
@@ -86,6 +87,7 @@ def summarise(context: Context, of: Features) -> Summary:
         second=_second(of.z),
         bins=_bins(context.edges, judged(of.z, rest, length)),
         within=np.array([*around, rest.mean(), length.mean()]),
+        novel=float(of.novel.mean()),
         halves=(_half(inputs[::2]), _half(inputs[1::2])),
     )
 

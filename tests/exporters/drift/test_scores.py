@@ -62,13 +62,14 @@ def test_flipped_axes_change_no_score(
         axes=basis.axes * signs,
         frequencies=basis.frequencies * signs[:, None],
         centres=basis.centres * signs,
+        remembered=basis.remembered * np.append(signs[: basis.remembered.shape[1] - 1], 1),
     )
     context = replace(profile.context, basis=flipped)
     turned = replace(
         profile,
         basis=flipped,
         context=context,
-        summary=summarise(context, features(flipped, profile.vectors)),
+        summary=summarise(context, features(flipped, profile.vectors, remembered=True)),
     )
     after = judge(turned, window, drift)
 
