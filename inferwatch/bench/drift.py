@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from inferwatch.bench import drift_sources, drift_tap
 from inferwatch.bench.drift_ours import ALL
@@ -30,7 +31,8 @@ from inferwatch.stack.settings import Settings, default_settings
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = Path(__file__).parent / "drift_env" / "requirements.txt"
 FALSE_ALARMS = 0.05
-HEALTHY, CHANGED = 40, 10
+HEALTHY, CHANGED = 40, 20
+CHANCE = 0.05  # of a peer being called better that is not
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Scores = Mapping[str, list[float]]
@@ -67,7 +69,7 @@ def run() -> dict[str, Any]:
 
 def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str, Any]]) -> dict[str, Any]:
     """What both sides' lines say: one entry a task, and what of the goal does not hold."""
-    found, missed = {}, []
+    found, missed, by_chance = {}, [], []
     for task in tasks:
         own = next(line for line in ours if line["task"] == task.name)
         other = next(line for line in peers if line["task"] == task.name)
@@ -75,7 +77,9 @@ def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str
         power = {name: _power(scores) for name, scores in sides.items()}
         delay = {name: _delays(scores, task.healthy.shape[1]) for name, scores in sides.items()}
         seconds = {**own["seconds"], **other["seconds"]}
-        missed += [f"{task.name}: {line}" for line in _missed(power, delay)]
+        behind = _behind(sides)
+        missed += [f"{task.name}: {line}" for line in (*behind[0], *_later(delay))]
+        by_chance += [f"{task.name}: {line}" for line in behind[1]]
         found[task.name] = {
             "reference_vectors": len(task.reference),
             "window_vectors": task.healthy.shape[1],
@@ -85,6 +89,9 @@ def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str
             "milliseconds_a_window": {name: round(value * 1000, 1) for name, value in seconds.items()},
             "times_slower_than_ours": {
                 name: round(value / seconds[ALL], 1) for name, value in other["seconds"].items()
+            },
+            "milliseconds_a_bare_score": {
+                name: round(value * 1000, 1) for name, value in other["score_seconds"].items()
             },
             "own_false_alarms_at_shipped_thresholds": own["alarms"],
             "peak_mb": {ALL: own["peak_mb"], "peers": other["peak_mb"]},
@@ -97,11 +104,15 @@ def compared(tasks: list[Task], ours: list[dict[str, Any]], peers: list[dict[str
         "windows_a_change": CHANGED,
         "standard_error_of_a_power_of_one_half": round(0.5 / CHANGED**0.5, 2),
         "tasks": found,
-        "goal": "at least every peer's power at every change, at a tenth of its time",
+        "goal": "at least every peer's power at every change, at a tenth of the time in which it decides",
         "missed": missed + _too_slow(found),
+        "behind_within_chance": by_chance,
+        "chance": f"missed is what a peer sees and we do not oftener than the other way round, by the sign test of "
+        f"the windows that only one of the two sees, at {CHANCE:g}",
         "side_by_side": "the exporter's judge (all detectors together) against evidently 0.7.21 and alibi-detect "
         "0.13.0 on the same seeded windows, one core, process CPU time; each cut at its own 95 % quantile of the "
-        "same healthy windows",
+        "same healthy windows. Times are of a decision at a known rate of false alarms, which ours is always: with "
+        "Evidently's bootstrap where a method has it, with alibi-detect's permutations; bare scores stand beside",
     }
 
 
@@ -130,14 +141,26 @@ def _delays(scores: Scores, window: int) -> dict[str, int | None]:
     return found
 
 
-def _missed(
-    power: Mapping[str, Mapping[str, float]], delay: Mapping[str, Mapping[str, int | None]]
-) -> list[str]:
-    lines = []
+def _behind(sides: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
+    """Changes at which a peer sees more windows than we do: beyond chance, and within."""
+    beyond, within = [], []
+    limits = {name: threshold(scores) for name, scores in sides.items()}
+    power = {name: _power(scores) for name, scores in sides.items()}
     for label, own in power[ALL].items():
-        best = max((values[label], name) for name, values in power.items() if name != ALL)
-        if best[0] > own:
-            lines.append(f"{label}: power {own:g}, {best[1]} has {best[0]:g}")
+        seen = {name: np.array(scores[label]) > limits[name] for name, scores in sides.items()}
+        for name in sides:
+            only_it, only_we = int((seen[name] & ~seen[ALL]).sum()), int((seen[ALL] & ~seen[name]).sum())
+            if only_it <= only_we:
+                continue
+            line = f"{label}: power {own:g}, {name} has {power[name][label]:g}"
+            sure = binomtest(only_it, only_it + only_we, alternative="greater").pvalue < CHANCE
+            (beyond if sure else within).append(line)
+    return beyond, within
+
+
+def _later(delay: Mapping[str, Mapping[str, int | None]]) -> list[str]:
+    """Changes that a peer sees after fewer vectors."""
+    lines = []
     for label, vectors in delay[ALL].items():
         others = [
             (values[label], name)

@@ -16,7 +16,7 @@ Change = Callable[[Rows, float, np.random.Generator], Rows]
 Changes = Mapping[str, tuple[Change, tuple[float, ...], float]]
 
 RAMP = (0.02, 0.05, 0.1, 0.2)  # shares of the window that came after the change: how late is it seen?
-RAMP_WINDOWS = 1
+RAMP_WINDOWS = 5
 ENTERED = "entered"
 
 

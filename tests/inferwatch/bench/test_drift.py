@@ -22,15 +22,25 @@ def test_threshold_power_and_delay_by_hand() -> None:
     assert drift._delays(scores, window=500) == {"shift": 50}
 
 
-def test_what_a_peer_does_better_is_a_miss() -> None:
-    """Less power, or later, is listed with the peer's name; equal is not."""
-    power = {"inferwatch": {"a 1": 0.5, "b 1": 1.0}, "peer": {"a 1": 0.6, "b 1": 1.0}}
+def test_a_peer_that_sees_more_is_a_miss_where_chance_cannot_be_it() -> None:
+    """Only it sees five windows: chance has 1/32. Only it sees four: 1/16, which is over 5 %. The other way: nothing."""
+    healthy = {"healthy": [0.0] * 20}
+    sides = {
+        "inferwatch": healthy | {"a 1": [0.0] * 5 + [1.0], "b 1": [0.0] * 4 + [1.0] * 2, "c 1": [1.0] * 6},
+        "peer": healthy | {"a 1": [1.0] * 6, "b 1": [1.0] * 6, "c 1": [0.0] * 6},
+    }
+
+    assert drift._behind(sides) == (
+        ["a 1: power 0.17, peer has 1"],
+        ["b 1: power 0.33, peer has 1"],
+    )
+
+
+def test_a_peer_that_sees_it_earlier_is_a_miss() -> None:
+    """Later, or never, is listed with the peer's name; equal is not."""
     delay = {"inferwatch": {"a": 100, "b": None}, "peer": {"a": 100, "b": 50}}
 
-    assert drift._missed(power, delay) == [
-        "a 1: power 0.5, peer has 0.6",
-        "b: seen after None vectors, peer after 50",
-    ]
+    assert drift._later(delay) == ["b: seen after None vectors, peer after 50"]
 
 
 def test_slower_by_less_than_ten_times_is_a_miss() -> None:
