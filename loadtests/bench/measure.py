@@ -2,10 +2,11 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadtests.bench.mock import BenchError, Truth, build, serving
+from loadtests.bench.mock import BenchError, Certificate, Truth, build, certificate, serving
 from loadtests.bench.tools import TOOLS, Load, Said, installed
 from loadtests.records import percentile
 
@@ -13,6 +14,7 @@ SERVER_CORE, TOOL_CORE = 0, 1
 REQUESTS = Load(chunks=16, seconds=6, users=640)  # TTFT 20 ms, 5 ms between: at most about 6,700 requests/s
 CHUNKS = Load(chunks=200, seconds=6, users=160)  # 2 ms between: at most 80,000 chunks/s
 SHARES = (0.2, 0.5, 0.75)
+TLS_SHARE = 0.5
 OPEN_SECONDS = 6.0
 
 
@@ -24,35 +26,69 @@ def run(say: Callable[[str], None], names: Sequence[str] | None = None) -> dict[
         binary = build(folder)
         for name in names or installed():
             say(f"{name}: highest rates, then open loop at {', '.join(f'{share:.0%}' for share in SHARES)}")
-            try:
-                found["clients"][name] = _client(name, binary, folder / name)
-            except BenchError as error:
-                found["clients"][name] = {"error": str(error)}
+            found["clients"][name] = _or_why(partial(_client, name, binary, folder / name))
+            say(f"{name}: the same over TLS")
+            found["clients"][name]["tls"] = _or_why(partial(_over_tls, name, folder))
     return found
 
 
+def _or_why(measured: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return measured()
+    except BenchError as error:
+        return {"error": str(error)}
+
+
 def _client(name: str, binary: Path, folder: Path) -> dict[str, Any]:
-    requests = _measure(name, REQUESTS, binary, folder / "requests", 0.020, 0.005)
+    requests = _requests(name, binary, folder)
     chunks = _measure(name, CHUNKS, binary, folder / "chunks", 0.002, 0.002)
-    shown: dict[str, Any] = {
+    return {
         "max_requests_per_s": requests["requests_per_s"],
         "max_chunks_per_s": chunks["chunks_per_s"],
         "failed": requests["failed"] + chunks["failed"],
         "cpu_ms_per_request": requests["cpu_ms_per_request"],
-        "open_loop": {},
+        "open_loop": _open_loop(name, requests["requests_per_s"], SHARES, binary, folder),
     }
-    for share in SHARES:
-        load = Load(chunks=16, seconds=OPEN_SECONDS, rate=max(1.0, share * requests["requests_per_s"]))
-        one = _measure(name, load, binary, folder / f"open-{share:g}", 0.020, 0.005)
-        shown["open_loop"][f"{share:.0%}"] = {"rate": load.rate, **one}
-    return shown
+
+
+def _over_tls(name: str, folder: Path) -> dict[str, Any]:
+    """The highest request rate, and errors at half of it; a chunk is stamped before it is encrypted."""
+    binary, shown = build(folder, tls=True), certificate(folder / "tls")
+    requests = _requests(name, binary, folder / name / "tls", shown)
+    return {
+        "max_requests_per_s": requests["requests_per_s"],
+        "failed": requests["failed"],
+        "cpu_ms_per_request": requests["cpu_ms_per_request"],
+        "open_loop": _open_loop(
+            name, requests["requests_per_s"], (TLS_SHARE,), binary, folder / name / "tls", shown
+        ),
+    }
+
+
+def _requests(name: str, binary: Path, folder: Path, shown: Certificate | None = None) -> dict[str, Any]:
+    return _measure(name, REQUESTS, binary, folder / "requests", 0.020, 0.005, shown)
+
+
+def _open_loop(
+    name: str, highest: float, shares: Sequence[float], binary: Path, folder: Path,
+    shown: Certificate | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    loads = {share: Load(chunks=16, seconds=OPEN_SECONDS, rate=max(1.0, share * highest)) for share in shares}
+    return {
+        f"{share:.0%}": {
+            "rate": load.rate,
+            **_measure(name, load, binary, folder / f"open-{share:g}", 0.020, 0.005, shown),
+        }
+        for share, load in loads.items()
+    }
 
 
 def _measure(
-    name: str, load: Load, binary: Path, folder: Path, ttft_s: float, gap_s: float
-) -> dict[str, Any]:
-    with serving(binary, ttft_s, gap_s, SERVER_CORE) as truth:
-        said = TOOLS[name](load, truth.url, folder, TOOL_CORE)
+    name: str, load: Load, binary: Path, folder: Path, ttft_s: float, gap_s: float,
+    shown: Certificate | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    with serving(binary, ttft_s, gap_s, SERVER_CORE, shown) as truth:
+        said = TOOLS[name](load, truth, folder, TOOL_CORE)
     return compare(said, truth)
 
 

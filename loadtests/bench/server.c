@@ -1,6 +1,7 @@
 /* A truthful stream server for measuring load clients: one thread, epoll and a timer, and a log of when each
    chunk was truly handed to the kernel (CLOCK_MONOTONIC). Any POST is answered with max_tokens SSE chunks, the
-   first TTFT after the request was read, the others GAP apart. Usage: server PORT TTFT_US GAP_US LOG */
+   first TTFT after the request was read, the others GAP apart. Usage: server PORT TTFT_US GAP_US LOG [CERT KEY]
+   Built with -DWITH_TLS it speaks TLS where it is given a certificate; a chunk is stamped before it is encrypted. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +18,10 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef WITH_TLS
+#include <openssl/ssl.h>
+static SSL_CTX *tls;
+#endif
 
 enum { MAX_FDS = 65536, IN_BYTES = 1 << 16, EVENTS = 512, ID_BYTES = 48 };
 
@@ -26,6 +31,9 @@ typedef struct {
   int64_t due;
   char id[ID_BYTES];
   int64_t received, *stamps;
+#ifdef WITH_TLS
+  SSL *ssl;
+#endif
 } Conn;
 
 typedef struct {
@@ -96,10 +104,33 @@ static void forget(Conn *c) {
       free(old);
       break;
     }
+#ifdef WITH_TLS
+  if (c->ssl) SSL_free(c->ssl);
+#endif
   close(c->fd);
   conns[c->fd] = NULL;
   free(c->stamps);
   free(c);
+}
+
+static ssize_t put(Conn *c, const char *out, size_t n) {
+#ifdef WITH_TLS
+  if (c->ssl) return SSL_write(c->ssl, out, (int)n);
+#endif
+  return write(c->fd, out, n);
+}
+
+static ssize_t take(Conn *c, char *in, size_t n) {
+#ifdef WITH_TLS
+  if (c->ssl) {
+    int got = SSL_read(c->ssl, in, (int)n);
+    if (got > 0) return got;
+    if (SSL_get_error(c->ssl, got) != SSL_ERROR_WANT_READ) return 0;
+    errno = EAGAIN;
+    return -1;
+  }
+#endif
+  return read(c->fd, in, n);
 }
 
 static int chunk(char *out, const char *payload) {
@@ -126,7 +157,7 @@ static void send_token(Conn *c) {
     n += sprintf(out + n, "0\r\n\r\n");
   }
   c->stamps[c->sent++] = now_ns();
-  if (write(c->fd, out, n) != n) { forget(c); return; }
+  if (put(c, out, n) != n) { forget(c); return; }
   if (!last) { c->due += gap_ns; push(c); return; }
   entries = room_for(entries, entry_count, &entry_room, sizeof *entries);
   Entry *e = &entries[entry_count++];
@@ -140,7 +171,7 @@ static void answer_get(Conn *c) {
   const char *body = strstr(c->in, "/models") ? "{\"object\":\"list\",\"data\":[{\"id\":\"mock\",\"object\":\"model\",\"owned_by\":\"mock\"}]}" : "{}";
   char out[512];
   int n = sprintf(out, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n\r\n%s", strlen(body), body);
-  if (write(c->fd, out, n) != n) return;
+  if (put(c, out, n) != n) return;
 }
 
 static const char *header(const char *head, const char *name) {
@@ -171,7 +202,7 @@ static int take_request(Conn *c) { /* 1: one request was taken off the input */
     c->sent = 0;
     c->stamps = malloc(c->total * sizeof *c->stamps);
     const char *head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
-    if (write(c->fd, head, strlen(head)) < 0) return 0;
+    if (put(c, head, strlen(head)) < 0) return 0;
     c->due = c->received + ttft_ns;
     push(c);
   }
@@ -182,7 +213,7 @@ static int take_request(Conn *c) { /* 1: one request was taken off the input */
 
 static void on_readable(Conn *c) {
   for (;;) {
-    ssize_t n = read(c->fd, c->in + c->used, IN_BYTES - 1 - c->used);
+    ssize_t n = take(c, c->in + c->used, IN_BYTES - 1 - c->used);
     if (n > 0) { c->used += n; while (!c->total && take_request(c)) {} continue; }
     if (n < 0 && errno == EAGAIN) return;
     forget(c);
@@ -198,6 +229,9 @@ static void accept_all(int listener) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     Conn *c = calloc(1, sizeof *c);
     c->fd = fd;
+#ifdef WITH_TLS
+    if (tls) c->ssl = SSL_new(tls), SSL_set_fd(c->ssl, fd), SSL_set_accept_state(c->ssl);
+#endif
     conns[fd] = c;
     struct epoll_event e = {EPOLLIN, {.fd = fd}};
     epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e);
@@ -221,7 +255,16 @@ static void write_log(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return fprintf(stderr, "usage: %s PORT TTFT_US GAP_US LOG\n", argv[0]), 2;
+#ifdef WITH_TLS
+  if (argc == 7) {
+    tls = SSL_CTX_new(TLS_server_method());
+    if (!tls || SSL_CTX_use_certificate_file(tls, argv[5], SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_use_PrivateKey_file(tls, argv[6], SSL_FILETYPE_PEM) != 1)
+      return fprintf(stderr, "%s, %s: no usable certificate and key\n", argv[5], argv[6]), 1;
+    argc = 5;
+  }
+#endif
+  if (argc != 5) return fprintf(stderr, "usage: %s PORT TTFT_US GAP_US LOG [CERT KEY]\n", argv[0]), 2;
   ttft_ns = atoll(argv[2]) * 1000, gap_ns = atoll(argv[3]) * 1000;
   signal(SIGPIPE, SIG_IGN), signal(SIGTERM, on_signal), signal(SIGINT, on_signal);
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), one = 1;

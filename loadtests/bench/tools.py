@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadtests.bench.mock import BenchError
+from loadtests.bench.mock import BenchError, Truth
 from loadtests.plan import closed, open_loop, parse_plan
 from loadtests.run import run_load
 
@@ -46,7 +46,7 @@ class Said:
     wall_s: float = 0.0
 
 
-Tool = Callable[[Load, str, Path, int], Said]
+Tool = Callable[[Load, Truth, Path, int], Said]
 
 
 @contextlib.contextmanager
@@ -60,11 +60,12 @@ def on_core(core: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def own(load: Load, url: str, folder: Path, core: int) -> Said:
+def own(load: Load, server: Truth, folder: Path, core: int) -> Said:
     """This project's client."""
     arrival = closed(load.users, load.seconds) if load.users else open_loop(load.rate, load.seconds)
     raw = {
-        "base_url": url,
+        "base_url": server.url,
+        "ca_file": str(server.certificate) if server.certificate else None,
         "model": "mock",
         "arrival": arrival,
         "output_tokens": load.chunks,
@@ -91,7 +92,7 @@ def own(load: Load, url: str, folder: Path, core: int) -> Said:
     return said
 
 
-def vllm_bench(load: Load, url: str, folder: Path, core: int) -> Said:
+def vllm_bench(load: Load, server: Truth, folder: Path, core: int) -> Said:
     """`vllm bench serve` from the environment in INFERWATCH_BENCH_VLLM."""
     python, tokenizer = _environment("VLLM"), _tokenizer()
     count = load.requests if load.rate else load.users * max(int(load.seconds * 8), 1)
@@ -104,7 +105,7 @@ def vllm_bench(load: Load, url: str, folder: Path, core: int) -> Said:
         "--backend",
         "openai",
         "--base-url",
-        url,
+        server.url,
     ]
     command += [
         "--endpoint",
@@ -133,14 +134,14 @@ def vllm_bench(load: Load, url: str, folder: Path, core: int) -> Said:
         "--result-filename",
         "r.json",
     ]
-    said = _run(command, folder, core)
+    said = _run(command, server, folder, core)
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     for ttft, gaps, error in zip(found["ttfts"], found["itls"], found["errors"], strict=True):
         _take(said, ttft, gaps, failed=bool(error))
     return said
 
 
-def aiperf(load: Load, url: str, folder: Path, core: int) -> Said:
+def aiperf(load: Load, server: Truth, folder: Path, core: int) -> Said:
     """aiperf from the environment in INFERWATCH_BENCH_AIPERF."""
     python, tokenizer = _environment("AIPERF"), _tokenizer()
     command = [
@@ -149,7 +150,7 @@ def aiperf(load: Load, url: str, folder: Path, core: int) -> Said:
         "--model",
         "mock",
         "--url",
-        url,
+        server.url,
         "--streaming",
     ]
     command += [
@@ -170,7 +171,7 @@ def aiperf(load: Load, url: str, folder: Path, core: int) -> Said:
             "--request-count",
             str(load.users * max(int(load.seconds * 4), 1)),
         ]
-    said = _run(command, folder, core)
+    said = _run(command, server, folder, core)
     export = next((folder / "a").rglob("profile_export.jsonl"), None)
     if export is None:
         raise BenchError(f"aiperf left no profile_export.jsonl; see {folder / 'log'}")
@@ -183,17 +184,20 @@ def aiperf(load: Load, url: str, folder: Path, core: int) -> Said:
     return said
 
 
-def guidellm(load: Load, url: str, folder: Path, core: int) -> Said:
+def guidellm(load: Load, server: Truth, folder: Path, core: int) -> Said:
     """guidellm from the environment in INFERWATCH_BENCH_GUIDELLM; it keeps no gaps."""
     python, tokenizer = _environment("GUIDELLM"), _tokenizer()
     profile = f"kind=poisson,rate={load.rate:g}" if load.rate else f"kind=concurrent,streams={load.users}"
     command = [str(Path(python).with_name("guidellm")), "run", "--profile", profile, "--disable-console"]
-    command += ["--backend", f"kind=openai_http,target={url},model=mock,request_format=/v1/completions"]
+    command += [
+        "--backend",
+        f"kind=openai_http,target={server.url},model=mock,request_format=/v1/completions",
+    ]
     command += ["--constraint", f"kind=max_duration,seconds={load.seconds:g}"]
     command += ["--tokenizer", f"kind=huggingface_auto,model={tokenizer}"]
     command += ["--data", f"kind=synthetic_text,prompt_tokens=16,output_tokens={load.chunks}"]
     command += ["--output", f"kind=json,path={folder / 'r.json'}"]
-    said = _run(command, folder, core)
+    said = _run(command, server, folder, core)
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     requests = found["benchmarks"][0]["requests"]
     said.delays_s = []
@@ -237,13 +241,15 @@ def _tokenizer() -> str:
     return folder
 
 
-def _run(command: list[str], folder: Path, core: int) -> Said:
+def _run(command: list[str], server: Truth, folder: Path, core: int) -> Said:
+    """Run a peer; that it trusts the server's certificate is told as OpenSSL and httpx are told it."""
+    env = {**os.environ, "SSL_CERT_FILE": str(server.certificate)} if server.certificate else None
     folder.mkdir(parents=True, exist_ok=True)
     began, cpu = time.monotonic(), _children_cpu()
     with on_core(core), (folder / "log").open("wb") as log:
         try:
             done = subprocess.run(
-                command, stdout=log, stderr=subprocess.STDOUT, timeout=_LIMIT_S, check=False
+                command, stdout=log, stderr=subprocess.STDOUT, timeout=_LIMIT_S, check=False, env=env
             )
         except subprocess.TimeoutExpired:
             raise BenchError(f"{command[0]} took more than {_LIMIT_S:g} s; see {folder / 'log'}") from None

@@ -1,22 +1,24 @@
 """The truthful server and what is made of its log; no speed is asserted."""
 
 import json
+import ssl
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from loadtests.bench.measure import compare
-from loadtests.bench.mock import BenchError, Sent, Truth, build, serving
+from loadtests.bench.mock import BenchError, Sent, Truth, build, certificate, serving
 from loadtests.bench.tools import Load, Said, installed, vllm_bench
 
 
-def _post(url: str, tokens: int, name: str) -> str:
+def _post(url: str, tokens: int, name: str, tls: ssl.SSLContext | None = None) -> str:
     request = urllib.request.Request(
         f"{url}/v1/chat/completions", json.dumps({"max_tokens": tokens}).encode()
     )
     request.add_header("X-Request-Id", name)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
         return str(answer.read().decode())
 
 
@@ -38,9 +40,25 @@ def test_the_server_streams_and_logs_what_it_sent(tmp_path: Path) -> None:
     assert truth.cpu_s > 0
 
 
+def test_the_server_speaks_tls_and_logs_the_same(tmp_path: Path) -> None:
+    """Three chunks over a verified connection, whole; who does not trust the certificate gets nothing."""
+    with serving(build(tmp_path, tls=True), 0.005, 0.002, 0, certificate(tmp_path)) as truth:
+        trusting = ssl.create_default_context(cafile=str(truth.certificate))
+        body = _post(truth.url, 3, "abc", trusting)
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            _post(truth.url, 3, "def", ssl.create_default_context())
+
+    assert truth.url.startswith("https://")
+    assert body.count('"content":" tok"') == 3
+    assert body.endswith("data: [DONE]\n\n")
+    assert list(truth.requests) == ["abc"]
+
+
 def test_matched_errors_by_hand() -> None:
     """True TTFT 10 ms reported as 12: 2 ms off; true gap 5 ms reported as 5.5: 500 µs off; 2 requests in 0.5 s."""
-    truth = Truth("", {"a": Sent(0, (10_000_000, 15_000_000)), "b": Sent(0, (400_000_000, 500_000_000))}, 0.1)
+    truth = Truth(
+        "", None, {"a": Sent(0, (10_000_000, 15_000_000)), "b": Sent(0, (400_000_000, 500_000_000))}, 0.1
+    )
     said = Said([0.012], [0.0055], None, {"a": (0.012, [0.0055])}, failed=1, cpu_s=0.004)
     figures = compare(said, truth)
 
@@ -56,7 +74,7 @@ def test_matched_errors_by_hand() -> None:
 
 def test_unmatched_errors_compare_percentiles() -> None:
     """A client without ids: its median against the true median; one that keeps no gaps has no gap error."""
-    truth = Truth("", {str(n): Sent(0, (10_000_000, 20_000_000)) for n in range(3)})
+    truth = Truth("", None, {str(n): Sent(0, (10_000_000, 20_000_000)) for n in range(3)})
     figures = compare(Said([0.011, 0.011, 0.013], []), truth)
 
     assert figures["ttft_bias_ms"] == {"p50": pytest.approx(1.0), "p99": pytest.approx(3.0)}
@@ -77,4 +95,4 @@ def test_peers_need_their_environment(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("INFERWATCH_BENCH_VLLM", "/none")
     assert installed() == ["inferwatch", "vllm"]
     with pytest.raises(BenchError, match="INFERWATCH_BENCH_VLLM='/none'"):
-        vllm_bench(Load(16, 1, users=1), "http://127.0.0.1:1", tmp_path, 0)
+        vllm_bench(Load(16, 1, users=1), Truth("http://127.0.0.1:1"), tmp_path, 0)
