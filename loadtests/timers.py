@@ -17,6 +17,7 @@ _CLOCK_MONOTONIC = 1
 _TFD_FLAGS = 0o2004000  # close-on-exec, non-blocking
 _ABSOLUTE = 1
 _NEAR_NS = 20_000
+_BEHIND_NS = 5_000_000
 
 
 class _Timespec(ctypes.Structure):
@@ -43,9 +44,15 @@ class PreciseTimer:
                 self._spec = _Itimerspec()
 
     def sleep_until(self, due_ns: int) -> None:
-        """Return at monotonic time *due_ns*, or at once when that is past."""
+        """
+        Return at monotonic time *due_ns*, or at once when that is past.
+
+        Who is behind by milliseconds lets the others run first: answers must be read while a schedule is caught up with.
+        """
         left = due_ns - now_ns()
         if left < _NEAR_NS:
+            if left < -_BEHIND_NS:
+                gevent.sleep(0)
             return
         if self._libc is None:
             gevent.sleep(left / 1e9)

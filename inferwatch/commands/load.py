@@ -21,6 +21,7 @@ from inferwatch.stack.settings import Settings
 if TYPE_CHECKING:
     from loadtests.plan import LoadPlan
     from loadtests.run import LoadProcess, LoadResult
+    from slo.spec import Spec
 
 
 @click.command("load")
@@ -59,7 +60,7 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     labels = dict(_pair(label) for label in wish["labels"])
     reporter = Reporter(Console(stderr=True))
     if wish["against"]:
-        _run_pairs(chosen, folder, wish, labels, reporter)
+        _run_pairs(chosen, folder, wish, labels, spec, reporter)
         return
     wish["scraped"] = _scraped(settings) if url is None else None
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
@@ -152,14 +153,13 @@ def _split(result: "LoadResult", wish: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_pairs(
-    plan: "LoadPlan", folder: Path, wish: dict[str, Any], labels: dict[str, str], reporter: Reporter
-) -> None:
+    plan: "LoadPlan", folder: Path, wish: dict[str, Any], labels: dict[str, str], spec: "Spec",
+    reporter: Reporter,
+) -> None:  # fmt: skip
     """Candidate and baseline in turn; without --pairs the first ones say how many are needed."""
     from loadtests.gates import pairs_wanted
     from loadtests.rounds import read_rounds, run_rounds
-    from slo import spec as slo_spec
 
-    spec = slo_spec.load()
     candidate, baseline = folder / "candidate", folder / "baseline"
     folders = {candidate: plan.base_url, baseline: wish["against"]}
     first = wish["pairs"] or spec.gate_test.min_pairs

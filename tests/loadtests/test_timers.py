@@ -1,0 +1,36 @@
+"""A schedule's clock: it wakes on time, and who is behind does not keep the others from running."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# gevent stays out of the tests' own process: its hub would outlive the test.
+BEHIND = """
+import gevent
+from loadtests.timers import PreciseTimer
+from loadtests.transport import now_ns
+
+ran = []
+gevent.spawn(ran.append, "the other")
+timer = PreciseTimer()
+timer.sleep_until(now_ns() - 1_000_000)
+ran.append("a millisecond behind")
+timer.sleep_until(now_ns() - 1_000_000_000)
+ran.append("a second behind")
+begun = now_ns()
+timer.sleep_until(begun + 3_000_000)
+ran.append("early" if now_ns() < begun + 3_000_000 else "in time")
+timer.close()
+print(*ran, sep=", ")
+"""
+
+
+def test_who_is_behind_lets_the_others_run() -> None:
+    """A millisecond late goes on at once, a second late after the waiting greenlet; 3 ms ahead is waited for."""
+    said = subprocess.run(
+        [sys.executable, "-c", BEHIND], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert said.stdout.strip() == "a millisecond behind, the other, a second behind, in time"
