@@ -45,9 +45,9 @@ def unreachable(scope: Scope) -> list[str]:
     ]
 
 
-def burn_alerts(scope: Scope, severity: str) -> tuple[Alert, ...]:
-    """Return the burn-rate alerts of one severity, one an SLO."""
-    return tuple(_burn(scope, slo, severity) for slo in scope.service.slos if pairs(scope, slo, severity))
+def burn_alerts(scope: Scope, slo: Slo, severity: str) -> tuple[Alert, ...]:
+    """Return an SLO's burn-rate alert of one severity; none where no failure could fire it."""
+    return (_burn(scope, slo, severity),) if pairs(scope, slo, severity) else ()
 
 
 def enough(scope: Scope, slo: Slo, length: int) -> str:

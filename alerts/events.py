@@ -41,8 +41,8 @@ def slo_matcher(scope: Scope, slo: Slo) -> str:
     return f'{labels.SLOTH_ID}="{scope.service.id}-{slo.id}"'
 
 
-def event_records(scope: Scope) -> tuple[Record, ...]:
-    """Return request, failure and per-SLO event rates, in the order in which they build on each other."""
+def request_records(scope: Scope) -> tuple[Record, ...]:
+    """Return request and failure rates, in the order in which they build on each other."""
     rules = [
         Record(records.INSTANCE_FAILURES, _instance_failures(scope), scope.labels),
         Record(records.INSTANCE_REQUESTS, _instance_requests(scope), scope.labels),
@@ -52,23 +52,25 @@ def event_records(scope: Scope) -> tuple[Record, ...]:
     ]
     if first := next((slo for slo in scope.service.slos if slo.kind == "availability"), None):
         rules.append(Record(records.UNSERVED_REQUESTS, _unserved_requests(scope, first), scope.labels))
-    for slo in scope.service.slos:
-        rules += _availability(scope, slo) if slo.kind == "availability" else _latency(scope, slo)
     return tuple(rules)
 
 
-def counted(scope: Scope, selector: str) -> str:
-    """Return the rate of a counter over the base window, its first appearance included.
+def sli_records(scope: Scope, slo: Slo) -> tuple[Record, ...]:
+    """Return an SLO's rates of all events and of bad ones; after the request records."""
+    return _availability(scope, slo) if slo.kind == "availability" else _latency(scope, slo)
+
+
+def counted(scope: Scope, *selectors: str) -> str:
+    """Return the rates of counters over the base window, their first appearance included.
 
     A counter that an engine creates at its first event has no earlier sample to rise from. Where the
     instance was probed well a window ago, the whole value is new; after a gap it is not.
     """
     ago = f"offset {scope.base_seconds}s"
     probed = f"{scope.raw(engine.PROBE_SUCCESS)} {ago} == 1"
-    return (
-        f"(({selector} > 0 unless {selector} {ago}) and on (instance) ({probed})) / {scope.base_seconds}\n"
-        f"or rate({selector}{scope.base})"
-    )
+    appeared = "\nor ".join(f"({one} > 0 unless {one} {ago})" for one in selectors)
+    rates = "\n".join(f"or rate({one}{scope.base})" for one in selectors)
+    return f"(({appeared})\nand on (instance) ({probed})) / {scope.base_seconds}\n{rates}"
 
 
 def _http(scope: Scope, codes: str, answers: str) -> str:
@@ -79,7 +81,7 @@ def _http(scope: Scope, codes: str, answers: str) -> str:
         {answers}
         )
         - on (instance)
-          (sum by (instance) ({canaries}) or on (instance) max by (instance) ({scope.raw(engine.PROBE_SUCCESS)}) * 0)
+          (sum by (instance) ({canaries}) or on (instance) {scope.recorded(records.INSTANCE_MODEL)} * 0)
     """)
 
 
@@ -114,8 +116,11 @@ def _instance_failures(scope: Scope) -> str:
     """The larger of what the HTTP server answered with 5xx and what the engine reports."""
     known = scope.recorded(records.INSTANCE_MODEL)
     answers = counted(scope, scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), SERVER_FAILED))
-    errors = counted(scope, scope.raw(engine.REQUESTS_TOTAL, 'finish_reason="error"'))
-    rejected = counted(scope, scope.raw(engine.ADMISSION_REJECTIONS_TOTAL))
+    reported = counted(
+        scope,
+        scope.raw(engine.REQUESTS_TOTAL, 'finish_reason="error"'),
+        scope.raw(engine.ADMISSION_REJECTIONS_TOTAL),
+    )
     return promql(f"""
         {known} * on (instance) group_left () max by (instance) (
         label_replace(
@@ -123,9 +128,7 @@ def _instance_failures(scope: Scope) -> str:
         , "seen_by", "server", "", "")
         or
         label_replace(sum by (instance) (
-        {errors}
-        or
-        {rejected}
+        {reported}
         ), "seen_by", "engine", "", "")
         )
         or on (instance) {known} * 0
@@ -159,18 +162,18 @@ def _unserved_requests(scope: Scope, slo: Slo) -> str:
     """)
 
 
-def _availability(scope: Scope, slo: Slo) -> list[Record]:
+def _availability(scope: Scope, slo: Slo) -> tuple[Record, ...]:
     """Rates outlive an engine by a base window, so what is lost stands in their place, not on top."""
     lost = scope.recorded(records.UNSERVED_REQUESTS)
     requests, failures = scope.recorded(records.REQUESTS), scope.recorded(records.FAILURES)
     names = slo_labels(scope, slo)
-    return [
+    return (
         Record(records.TOTAL_EVENTS, f"({lost} > {requests})\nor {requests}", names),
         Record(records.BAD_EVENTS, f"({lost} > {failures})\nor {failures}", names),
-    ]
+    )
 
 
-def _latency(scope: Scope, slo: Slo) -> list[Record]:
+def _latency(scope: Scope, slo: Slo) -> tuple[Record, ...]:
     """Only the count and the bucket at the threshold; engines without that bound are left out."""
     if slo.sli is None or slo.threshold_seconds is None:
         raise ValueError(f"slo.yaml: slos.{slo.id}: a latency SLO needs sli and threshold_seconds; add them")
@@ -180,7 +183,7 @@ def _latency(scope: Scope, slo: Slo) -> list[Record]:
     durations = CANARY_DURATIONS.get(slo.sli)
     quick = scope.raw(durations + "_bucket", bound) if durations else _canary_successes(scope)
     names = slo_labels(scope, slo)
-    return [
+    return (
         Record(
             records.TOTAL_EVENTS,
             _without_canary(scope, judged, scope.recorded(records.CANARY_REQUESTS)),
@@ -192,7 +195,7 @@ def _latency(scope: Scope, slo: Slo) -> list[Record]:
             + _without_canary(scope, f"rate({bucket}{scope.base})", _canary(scope, quick)),
             names,
         ),
-    ]
+    )
 
 
 def _canary_successes(scope: Scope) -> str:

@@ -3,40 +3,52 @@
 from alerts.burn_alerts import budget_alerts, burn_alerts
 from alerts.doubts import doubt_alerts, doubt_records
 from alerts.drift import drift_groups
-from alerts.events import HISTOGRAMS, event_records
+from alerts.events import HISTOGRAMS, request_records, sli_records
 from alerts.instances import instance_records
 from alerts.node import node_groups
 from alerts.quantiles import bound_records, bucket_records, quantile_records
 from alerts.rag import rag_groups
-from alerts.rule import Alert, Group
+from alerts.rule import Alert, Group, Record
 from alerts.scope import Scope
 from alerts.signals import signal_alerts, signal_records, throughput_alerts
 from alerts.stack_alerts import quick_stack_alerts, slow_stack_alerts
 from alerts.states import state_alerts, target_alerts, target_records
 from alerts.windows import period_events, period_records, promise_records, quick_records, resampled_records
+from slo.objectives import Slo
 from slo.spec import Spec
 
 
 def service_groups(scope: Scope) -> tuple[Group, ...]:
     """Return the groups of one service.
 
-    `base` is what pages are made of; `latency` and `signals` may be slower; `windows` sums long ones,
-    from what `period` records for the longest. `bounds` and `buckets` read every bucket of every engine:
-    a group for each stage, so that none takes a second for a thousand engines.
+    `base` is what pages are made of, with a group of its own for each promise of latency; `latency` and
+    `signals` may be slower; `windows` sums long ones, from what `period` records for the longest.
+    `bounds` and `buckets` read every bucket of every engine: a group for each stage. So none takes a
+    second for a thousand engines.
     """
     intervals, name = scope.spec.intervals, scope.service.id
     slow = intervals.slow_evaluation_seconds
+    answered = [slo for slo in scope.service.slos if slo.kind == "availability"]
     return (
         Group(
             f"{name}-base",
             intervals.evaluation_seconds,
             (
                 *instance_records(scope),
-                *event_records(scope),
-                *quick_records(scope),
+                *request_records(scope),
+                *(record for slo in answered for record in _judged(scope, slo)),
                 *state_alerts(scope),
-                *burn_alerts(scope, "page"),
+                *(alert for slo in answered for alert in burn_alerts(scope, slo, "page")),
             ),
+        ),
+        *(
+            Group(
+                f"{name}-base-{slo.id}",
+                intervals.evaluation_seconds,
+                (*_judged(scope, slo), *burn_alerts(scope, slo, "page")),
+            )
+            for slo in scope.service.slos
+            if slo not in answered
         ),
         Group(
             f"{name}-windows",
@@ -45,7 +57,7 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
                 *resampled_records(scope),
                 *promise_records(scope),
                 *period_records(scope),
-                *burn_alerts(scope, "ticket"),
+                *(alert for slo in scope.service.slos for alert in burn_alerts(scope, slo, "ticket")),
                 *budget_alerts(scope),
             ),
         ),
@@ -70,6 +82,10 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
             ),
         ),
     )
+
+
+def _judged(scope: Scope, slo: Slo) -> tuple[Record, ...]:
+    return (*sli_records(scope, slo), *quick_records(scope, slo))
 
 
 def stack_groups(spec: Spec) -> tuple[Group, ...]:

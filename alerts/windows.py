@@ -5,14 +5,14 @@ windows are summed from every evaluation, longer ones from a resample by the min
 from one of five minutes, so that it stays cheap. None mixes steps within one series.
 """
 
-from alerts.events import slo_labels
+from alerts.events import slo_labels, slo_matcher
 from alerts.promql import window
 from alerts.rule import Record
 from alerts.scope import Scope
 from slo.burn import window_lengths
 from slo.duration import format_seconds
 from slo.names import labels, records
-from slo.objectives import BurnWindow
+from slo.objectives import BurnWindow, Slo
 
 DAY_SECONDS = 86_400
 
@@ -53,28 +53,25 @@ def events(scope: Scope, length: int) -> tuple[str, str]:
     return records.BAD_EVENTS_MINUTE, records.TOTAL_EVENTS_MINUTE
 
 
-def _ratio(scope: Scope, length: int) -> Record:
-    bad, total = events(scope, length)
+def _ratio(scope: Scope, length: int, *of: str) -> Record:
+    bad, total = (scope.recorded(one, *of) for one in events(scope, length))
     span = window(length)
-    expr = (
-        f"clamp_max(clamp_min(sum_over_time({scope.recorded(bad)}{span}), 0)\n"
-        f"/ (sum_over_time({scope.recorded(total)}{span}) > 0), 1)"
-    )
+    expr = f"clamp_max(clamp_min(sum_over_time({bad}{span}), 0)\n/ (sum_over_time({total}{span}) > 0), 1)"
     name = format_seconds(length)
     return Record(records.error_ratio(name), expr, scope.labels | {labels.SLOTH_WINDOW: name})
 
 
-def quick_records(scope: Scope) -> tuple[Record, ...]:
-    """Return the ratios of the quickest page windows and the current burn rate, for every evaluation."""
-    shortest = quick_lengths(scope)[0]
+def quick_records(scope: Scope, slo: Slo) -> tuple[Record, ...]:
+    """Return the ratios of an SLO's quickest page windows and its current burn rate, for every evaluation."""
+    of, lengths = slo_matcher(scope, slo), quick_lengths(scope)
     return (
-        *(_ratio(scope, length) for length in quick_lengths(scope)),
-        Record(records.CURRENT_BURN_RATE, _burn(scope, shortest), scope.labels),
+        *(_ratio(scope, length, of) for length in lengths),
+        Record(records.CURRENT_BURN_RATE, _burn(scope, lengths[0], of), scope.labels),
     )
 
 
-def _burn(scope: Scope, length: int) -> str:
-    ratio = scope.recorded(records.error_ratio(format_seconds(length)))
+def _burn(scope: Scope, length: int, *of: str) -> str:
+    ratio = scope.recorded(records.error_ratio(format_seconds(length)), *of)
     budget = scope.recorded(records.ERROR_BUDGET)
     return f"max without (sloth_window) ({ratio}) / on (sloth_id) group_left () {budget}"
 

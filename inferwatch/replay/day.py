@@ -183,8 +183,8 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
     quick, slow = spec.intervals.evaluation_seconds, spec.intervals.slow_evaluation_seconds
     written = []
     for title, interval, files in (
-        ("pages", quick, sorted(name for name in rules if name.endswith("-base.yaml"))),
-        ("everything", slow, sorted(rules)),
+        ("pages", quick, derive.rule_files(spec, most_seconds=quick)),
+        ("everything", slow, rules),
     ):
         # Silence means something only where the promises were judged all day.
         judged = f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{span}) > {0.9 * last / interval:.0f})'
@@ -193,7 +193,7 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
             _asked(judged, last, [{"labels": "{}", "value": len(spec.services[0].slos)}]),
         ]
         test = {"name": title, "interval": f"{every}s", "input_series": series, "promql_expr_test": checks}
-        content = {"rule_files": files, "evaluation_interval": f"{interval}s", "tests": [test]}
+        content = {"rule_files": sorted(files), "evaluation_interval": f"{interval}s", "tests": [test]}
         written.append(folder / f"{title}.promtool.yaml")
         config.write_text(written[-1], json.dumps(content))
     return written

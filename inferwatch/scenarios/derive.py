@@ -1,5 +1,6 @@
 """slo.yaml and the rows of a stage -> a spec with one service a row, its rules, and the past of each."""
 
+import math
 from collections.abc import Sequence
 
 from inferwatch.scenarios.row import Row
@@ -33,9 +34,11 @@ def _service(base: Service, row: Row) -> Service:
     )
 
 
-def rule_files(spec: Spec) -> dict[str, str]:
+def rule_files(spec: Spec, most_seconds: float = math.inf) -> dict[str, str]:
     """
     Return file name -> text of the rules that a stage runs, from the generator of the shipped ones.
+
+    *most_seconds*: only of groups that are evaluated so often at least.
 
     Left out are those for engines scraped without the exporter: no row has any, and they cost as much
     as a service.
@@ -43,7 +46,8 @@ def rule_files(spec: Spec) -> dict[str, str]:
     from alerts.registry import all_groups
     from alerts.rule import rule_file
 
-    return {f"{group.name}.yaml": rule_file((group,)) for group in all_groups(spec)}
+    groups = (group for group in all_groups(spec) if group.interval_seconds <= most_seconds)
+    return {f"{group.name}.yaml": rule_file((group,)) for group in groups}
 
 
 def histories(rows: Sequence[Row]) -> list[ServiceHistory]:
