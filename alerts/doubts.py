@@ -1,5 +1,6 @@
 """Numbers that cannot be trusted -> records and warnings: unknown is never taken for healthy."""
 
+from alerts.events import inference_handlers
 from alerts.promql import promql, window
 from alerts.quantiles import uncommon_bounds
 from alerts.rule import Alert, Record
@@ -12,10 +13,12 @@ def doubt_records(scope: Scope) -> tuple[Record, ...]:
     """Return the instances whose counters fall too often; their rates are used nowhere."""
     resets = scope.spec.trust.resets
     over = window(resets.window)
-    counters = " or ".join(
-        f"resets({scope.raw(metric)}{over})"
-        for metric in (engine.GENERATION_TOKENS_TOTAL, engine.REQUESTS_TOTAL, engine.HTTP_REQUESTS_TOTAL)
+    read = (
+        scope.raw(engine.GENERATION_TOKENS_TOTAL),
+        scope.raw(engine.REQUESTS_TOTAL),
+        scope.raw(engine.HTTP_REQUESTS_TOTAL, inference_handlers(scope)),
     )
+    counters = " or ".join(f"resets({one}{over})" for one in read)
     known = scope.recorded(records.INSTANCE_MODEL)
     expr = f"{known} * on (instance) group_left () (max by (instance) ({counters}) >= {resets.at_least})"
     return (Record(records.INSTANCE_INCONSISTENT, expr, scope.labels),)

@@ -85,7 +85,8 @@ def _http(scope: Scope, codes: str, answers: str) -> str:
     """)
 
 
-def _handlers(scope: Scope) -> str:
+def inference_handlers(scope: Scope) -> str:
+    """Return the matcher of HTTP counts of the handlers that infer."""
     pattern = "|".join(re.escape(handler) for handler in scope.service.inference_handlers)
     return 'handler=~"' + pattern.replace("\\", "\\\\") + '"'
 
@@ -96,7 +97,9 @@ def _instance_requests(scope: Scope) -> str:
     Never less than what failed: a failure that the engine has counted may not be answered yet.
     """
     known = scope.recorded(records.INSTANCE_MODEL)
-    answers = f"rate({scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), ANSWERED)}{scope.base})"
+    answers = (
+        f"rate({scope.raw(engine.HTTP_REQUESTS_TOTAL, inference_handlers(scope), ANSWERED)}{scope.base})"
+    )
     finished, rejected = scope.raw(engine.REQUESTS_TOTAL), scope.raw(engine.ADMISSION_REJECTIONS_TOTAL)
     return promql(f"""
         {known} * on (instance) group_left () max by (instance) (
@@ -115,7 +118,7 @@ def _instance_requests(scope: Scope) -> str:
 def _instance_failures(scope: Scope) -> str:
     """The larger of what the HTTP server answered with 5xx and what the engine reports."""
     known = scope.recorded(records.INSTANCE_MODEL)
-    answers = counted(scope, scope.raw(engine.HTTP_REQUESTS_TOTAL, _handlers(scope), SERVER_FAILED))
+    answers = counted(scope, scope.raw(engine.HTTP_REQUESTS_TOTAL, inference_handlers(scope), SERVER_FAILED))
     reported = counted(
         scope,
         scope.raw(engine.REQUESTS_TOTAL, 'finish_reason="error"'),

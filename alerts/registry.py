@@ -22,9 +22,9 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
     """Return the groups of one service.
 
     `base` is what pages are made of, with a group of its own for each promise of latency; `latency` and
-    `signals` may be slower; `windows` sums long ones, from what `period` records for the longest.
-    `bounds` and `buckets` read every bucket of every engine: a group for each stage. So none takes a
-    second for a thousand engines.
+    `signals`, with doubts and targets beside them, may be slower; `windows` sums long ones, from what
+    `period` records for the longest. `bounds` and `buckets` read every bucket of every engine: a group
+    for each stage. So none takes a second for a thousand engines.
     """
     intervals, name = scope.spec.intervals, scope.service.id
     slow = intervals.slow_evaluation_seconds
@@ -68,18 +68,12 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
         Group(f"{name}-period", intervals.period_resample_seconds, period_events(scope)),
         *(Group(f"{name}-buckets-{sli}", slow, bucket_records(scope, sli)) for sli in HISTOGRAMS),
         Group(f"{name}-latency", slow, quantile_records(scope)),
+        Group(f"{name}-signals-doubts", slow, (*doubt_records(scope), *doubt_alerts(scope))),
+        Group(f"{name}-signals-targets", slow, (*target_records(scope), *target_alerts(scope))),
         Group(
             f"{name}-signals",
             slow,
-            (
-                *doubt_records(scope),
-                *signal_records(scope),
-                *target_records(scope),
-                *signal_alerts(scope),
-                *throughput_alerts(scope),
-                *target_alerts(scope),
-                *doubt_alerts(scope),
-            ),
+            (*signal_records(scope), *signal_alerts(scope), *throughput_alerts(scope)),
         ),
     )
 

@@ -83,10 +83,9 @@ def _vanished(scope: Scope, signal: Signal) -> str:
         for gauge in (running, f"{running} offset {signal.window}s")
     )
     return promql(f"""
-        clamp_min((
-          {_began(scope, signal)}
-          - {_rate(scope, engine.REQUESTS_TOTAL, signal)}
-          - ({now} - ({before} or {now} * 0)) / {signal.window}
+        clamp_min(1 - (
+          {_rate(scope, engine.REQUESTS_TOTAL, signal)}
+          + ({now} - ({before} or {now} * 0)) / {signal.window}
         ) / ({_began(scope, signal)} > 0), 0)
     """)
 

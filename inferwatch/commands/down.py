@@ -15,5 +15,6 @@ from inferwatch.stack.progress import Reporter
 def command(run_dir: Path | None) -> None:
     """End what `up` started, and nothing else. Data and logs are kept."""
     settings = settings_of(run_dir)
-    ended = launcher.down(settings, Reporter(Console(stderr=True)))
+    # Without a folder nothing was started, and none is made to say so.
+    ended = launcher.down(settings, Reporter(Console(stderr=True))) if settings.run_dir.is_dir() else []
     click.echo(f"ended: {', '.join(ended)}" if ended else "nothing of ours was running")

@@ -65,7 +65,7 @@ def k8s(
     settings = settings_of(None)
     spec = slo_spec.load(settings.spec_path, environment)
     cluster = options.Cluster(
-        image=image,
+        image=options.require_image(image),
         namespace=options.require_name(namespace, "--namespace"),
         monitoring_namespace=options.require_name(monitoring_namespace, "--monitoring-namespace"),
         service=service or spec.services[0].id,

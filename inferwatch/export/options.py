@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from inferwatch.stack.errors import StackError
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_IMAGE = re.compile(r"[\w.-]+(:\d+)?(/[\w.-]+)*(:[\w.-]{1,128})?(@sha256:[0-9a-f]{64})?", re.ASCII)
 _LABEL = re.compile(r"(?P<key>[A-Za-z0-9][A-Za-z0-9._/-]*)=(?P<value>[A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -70,6 +71,13 @@ def require_name(text: str, what: str) -> str:
     """A DNS label, as Kubernetes names namespaces; StackError otherwise."""
     if not _NAME.fullmatch(text):
         raise StackError(f"{what} {text!r}: small letters, digits and dashes only, 63 at most")
+    return text
+
+
+def require_image(text: str) -> str:
+    """An image's name as a cluster pulls it; StackError otherwise."""
+    if not _IMAGE.fullmatch(text):
+        raise StackError(f"--image {text!r}: write it as [HOST[:PORT]/]NAME[:TAG][@DIGEST], without spaces")
     return text
 
 

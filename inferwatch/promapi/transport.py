@@ -109,7 +109,8 @@ class Transport:
             finally:
                 answer.release_conn()
         except urllib3.exceptions.HTTPError as error:
-            raise PromError(f"{self.base_url} cannot be reached ({error}); is it running there?") from error
+            why = str(error).rpartition(": ")[2]  # before it stand urllib3's own names
+            raise PromError(f"{self.base_url} cannot be reached ({why}); is it running there?") from error
         if len(content) > MAX_BODY_BYTES:
             raise PromError(
                 f"{self.base_url}{path} answered more than {MAX_BODY_BYTES} bytes; narrow the query"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from inferwatch.commands import export as command
 from inferwatch.export import k8s
-from inferwatch.export.options import Cluster, Pods, parse_pods
+from inferwatch.export.options import Cluster, Pods, parse_pods, require_image
 from inferwatch.stack.errors import StackError
 from slo import spec as slo_spec
 
@@ -188,6 +188,26 @@ def test_the_command_writes_a_kustomization_of_all_files(tmp_path: Path) -> None
 
     assert sorted(p.name for p in out.iterdir()) == sorted([*listed, "kustomization.yaml"])
     assert yaml.safe_load((out / "engines.yaml").read_text())["spec"]["interval"] == "15s"
+
+
+@pytest.mark.parametrize(
+    ("image", "good"),
+    [
+        ("inferwatch:0.1.0", True),
+        ("registry.local:5000/team/inferwatch:0.1.0", True),
+        ("inferwatch@sha256:" + "a" * 64, True),
+        ("a b", False),
+        ("", False),
+        ("https://registry.local/inferwatch", False),
+    ],
+)
+def test_an_image_is_a_name_that_a_cluster_can_pull(image: str, good: bool) -> None:
+    """Host, port, tag and digest are; spaces and URLs are not."""
+    if good:
+        assert require_image(image) == image
+        return
+    with pytest.raises(StackError, match="--image"):
+        require_image(image)
 
 
 def test_what_cannot_be_exported_is_said(cluster: Cluster, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_file_round_trip(tmp_path: Path) -> None:
         ({"mix": {"chat": 0}}, "one is above 0"),
         ({"mix": {"images": 1}}, "mix.images"),
         ({"retries": {"base_s": 1}}, "retries.base_s"),
-        ({"unknown": 1}, "unknown: 1"),
+        ({"unknown": 1}, "unknown: no such field; loadtests/plan.py lists them"),
     ],
 )
 def test_faults_name_key_and_value(change: dict[str, object], said: str) -> None:
