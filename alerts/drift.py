@@ -11,14 +11,17 @@ from slo.names import drift as names
 STREAM = "(service, model, version, tenant)"
 WHOSE = "{{ $labels.service }}: embeddings of {{ $labels.model }}{{ with $labels.tenant }} (tenant {{ . }}){{ end }}"
 
-LIVE = (
-    f"{{{{ with printf `{names.LEVEL}{{service=%q}} >= 2` $labels.service | query }}}}{{{{ range . }}}} "
-    "{{ .Labels.sli }}: latency {{ .Labels.band }}, drift {{ .Labels.drift }};{{ end }}{{ end }}"
+_EACH = (
+    "{{ range $n, $cell := . }}{{ if $n }}; {{ end }}{{ $cell.Labels.sli }}: latency {{ $cell.Labels.band }}, "
+    "drift {{ $cell.Labels.drift }}{{ end }}"
 )
-"""` request_duration: latency much_slower, drift yes;`: the live cells when the alert fires."""
+LIVE = (
+    f"{{{{ with printf `{names.LEVEL}{{service=%q}} >= 2` $labels.service | query }}}} ({_EACH}){{{{ end }}}}"
+)
+"""` (request_duration: latency much_slower, drift yes)`: the live cells when the alert fires."""
 RISES = (
     f"{{{{ with printf `{names.RISE}{{service=%q}}` $labels.service | query }}}}{{{{ range . }}}} "
-    "{{ .Labels.sli }} is {{ printf `%.2f` .Value }} × its baseline ({{ .Labels.baseline }});{{ end }}{{ end }}"
+    "{{ .Labels.sli }} is {{ printf `%.2f` .Value }} × its baseline ({{ .Labels.baseline }}).{{ end }}{{ end }}"
 )
 
 
@@ -56,7 +59,7 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
         f"\nunless on (service) {_firing(scope, alerts.JOINT_CRITICAL)})"
     )
     told = (
-        f"Live cells:{LIVE}{RISES} The table stands in slo.yaml (joint); levels are of {quantile} over its baseline "
+        f"Live cells{LIVE}.{RISES} The table stands in slo.yaml (joint); levels are of {quantile} over its baseline "
         "and the state of embedding drift, and the baseline stands still while this fires."
     )
     return (
@@ -77,7 +80,7 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
                 f"\nor ({live['critical']}\nand on (service) {paged})"
             ),
             "warning",
-            "{{ $labels.service }}: latency rises over its baseline, or embeddings drift",
+            f"{{{{ $labels.service }}}}: latency rises over its baseline, or embeddings drift{LIVE}",
             f"{told} A critical cell is a warning here while {alerts.LATENCY_BURN_FAST}, which came first, pages.",
             for_seconds=joint.for_,
             labels=scope.labels,
