@@ -1,6 +1,6 @@
 """Recorded GPU, engine-core and tenant series -> the node's alerts."""
 
-from alerts.node_joint import joint_alerts, joint_records
+from alerts.node_joint import SLIS, joint_alerts, latency_records, rise_records
 from alerts.node_records import core_records, engines_own, gpu_records, tenant_records
 from alerts.promql import promql, window
 from alerts.rule import Alert, Group, Severity
@@ -261,7 +261,11 @@ def tenant_alerts(spec: Spec) -> tuple[Alert, ...]:
 
 
 def node_groups(spec: Spec) -> tuple[Group, ...]:
-    """Return the node's groups: what is judged at every evaluation, and what only needs minutes."""
+    """
+    Return the node's groups: what is judged at every evaluation, and what only needs minutes.
+
+    Latencies read every bucket of every engine: a group each, so that none takes a second for a thousand engines.
+    """
     intervals = spec.intervals
     return (
         Group(
@@ -269,13 +273,17 @@ def node_groups(spec: Spec) -> tuple[Group, ...]:
             intervals.evaluation_seconds,
             (*gpu_records(spec), *presence_alerts(spec), *fault_alerts(spec)),
         ),
+        *(
+            Group(f"node-latency-{sli}", intervals.slow_evaluation_seconds, latency_records(spec, sli))
+            for sli in SLIS
+        ),
         Group(
             "node-slow",
             intervals.slow_evaluation_seconds,
             (
                 *core_records(spec),
                 *tenant_records(spec),
-                *joint_records(spec),
+                *rise_records(spec),
                 *throttle_alerts(spec),
                 *core_alerts(spec),
                 *tenant_alerts(spec),

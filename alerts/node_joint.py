@@ -12,7 +12,7 @@ from slo.names import node_records as records
 from slo.names.records import INSTANCE_INCONSISTENT
 from slo.spec import Spec
 
-_SLIS = {
+SLIS = {
     "time_to_first_token": engine.TIME_TO_FIRST_TOKEN_SECONDS,
     "inter_token_latency": engine.INTER_TOKEN_LATENCY_SECONDS,
 }
@@ -20,26 +20,22 @@ _WHO = "{{ $labels.service }} / {{ $labels.model }}, engine {{ $labels.instance 
 _BY = "service, model, instance"
 
 
-def joint_records(spec: Spec) -> tuple[Record, ...]:
-    """Return each instance's latency and its rise; no sample without traffic, none without a past."""
-    joint = spec.node.joint
-    span_, past = window(joint.window), window(joint.baseline_window)
-    quantile = spec.joint.latency_quantile
-    latencies = tuple(
-        Record(
-            records.INSTANCE_LATENCY,
-            f"""
-            histogram_quantile({quantile:g}, sum by ({_BY}, le) (rate({family}_bucket{span_})))
-            and on ({_BY}) sum by ({_BY}) (rate({family}_count{span_})) > 0
-            unless on (instance) {INSTANCE_INCONSISTENT}
-            """,
-            {"sli": sli},
-        )
-        for sli, family in _SLIS.items()
-    )
+def latency_records(spec: Spec, sli: str) -> tuple[Record, ...]:
+    """Return each instance's latency by one of SLIS; no sample without traffic."""
+    family, span_ = SLIS[sli], window(spec.node.joint.window)
+    expr = f"""
+        histogram_quantile({spec.joint.latency_quantile:g}, sum by ({_BY}, le) (rate({family}_bucket{span_})))
+        and on ({_BY}) sum by ({_BY}) (rate({family}_count{span_})) > 0
+        unless on (instance) {INSTANCE_INCONSISTENT}
+    """
+    return (Record(records.INSTANCE_LATENCY, expr, {"sli": sli}),)
+
+
+def rise_records(spec: Spec) -> tuple[Record, ...]:
+    """Return the rise of each instance's latencies; no sample without a past."""
+    span_, past = window(spec.node.joint.window), window(spec.node.joint.baseline_window)
     before = f"avg_over_time({records.INSTANCE_LATENCY}{past} offset {span_[1:-1]})"
-    rise = f"{records.INSTANCE_LATENCY} / ({before} > 0) - 1"
-    return (*latencies, Record(records.INSTANCE_LATENCY_RISE, rise))
+    return (Record(records.INSTANCE_LATENCY_RISE, f"{records.INSTANCE_LATENCY} / ({before} > 0) - 1"),)
 
 
 def _joint_alert(spec: Spec, name: str, expr: str, summary: str, description: str) -> Alert:

@@ -11,12 +11,12 @@ import random
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtests.gates import GateExit, judge, pairs_wanted
+from loadtests.gates import GateExit, judge, pairs_for, pairs_wanted
 from loadtests.pairtest import paired_loss
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.rounds import read_rounds, run_rounds
@@ -147,21 +147,29 @@ def _log_ratios(runs: list[LoadResult], base: list[LoadResult], spec: Spec) -> l
     return [math.log(mine / theirs) for mine, theirs in both if mine and theirs]
 
 
-def power_curve(result: DemoResult, spec: Spec, bound: float) -> dict[int, float]:
-    """Percent slower → share of passes, by drawing pairs from the noise measured between equal builds."""
+def power_curve(log_ratios: Sequence[float], spec: Spec, bound: float) -> dict[int, float]:
+    """
+    Percent slower → share of passes, by drawing pairs from the noise measured between equal builds.
+
+    As a release does: the first pairs say by their noise how many are needed, then it is judged once.
+    """
     rng = random.Random(0)
-    middle = sum(result.log_ratios) / len(result.log_ratios)
-    noise = [log - middle for log in result.log_ratios]
+    middle = sum(log_ratios) / len(log_ratios)
+    noise = [log - middle for log in log_ratios]
     test = spec.gate_test
-    curve = {}
-    for percent in CURVE_PERCENT:
-        passed = 0
-        for _ in range(_RESAMPLES):
-            drawn = rng.choices(noise, k=test.min_pairs)
-            pairs = [((1 - percent / 100) * math.exp(log), 1.0) for log in drawn]
-            passed += paired_loss(pairs, test.significance).within(bound)
-        curve[percent] = passed / _RESAMPLES
-    return curve
+
+    def passes(percent: int) -> bool:
+        def drawn(count: int) -> list[tuple[float, float]]:
+            return [((1 - percent / 100) * math.exp(log), 1.0) for log in rng.choices(noise, k=count)]
+
+        pairs = drawn(test.min_pairs)
+        wanted = pairs_for(paired_loss(pairs, test.significance).noise, spec)
+        pairs += drawn(wanted - len(pairs))
+        return paired_loss(pairs, test.significance).within(bound)
+
+    return {
+        percent: sum(passes(percent) for _ in range(_RESAMPLES)) / _RESAMPLES for percent in CURVE_PERCENT
+    }
 
 
 def broken_runs(folder: Path) -> dict[str, int]:

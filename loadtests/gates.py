@@ -218,10 +218,13 @@ def pairs_wanted(runs: Sequence[LoadResult], baseline: Sequence[LoadResult], spe
     The number with which a build that lost `design_loss_ratio` passes every throughput gate with probability
     1 - significance. Ask once, run the rest, judge once: looking again and again would let noise decide.
     """
-    test = spec.gate_test
     pairs = _known(_throughputs(runs, baseline, spec))
-    noise = paired_loss(pairs, test.significance).noise if pairs else None
-    wanted = test.min_pairs
+    return pairs_for(paired_loss(pairs, spec.gate_test.significance).noise if pairs else None, spec)
+
+
+def pairs_for(noise: float | None, spec: Spec) -> int:
+    """The same for the *noise* of one pair, as `paired_loss` says it."""
+    test, wanted = spec.gate_test, spec.gate_test.min_pairs
     for gate in spec.gates:
         if gate.max_loss_ratio is not None and noise is not None:
             needed = pairs_needed(noise, gate.max_loss_ratio, test.significance, loss=test.design_loss_ratio)

@@ -8,6 +8,7 @@ that probability; noise that is too large for the number of pairs makes the resu
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _MOST_PAIRS = 10_000
 
@@ -55,6 +56,7 @@ def pairs_needed(noise: float, bound: float, significance: float, *, loss: float
     return None
 
 
+@lru_cache
 def t_quantile(probability: float, freedom: int) -> float:
     """Quantile of Student's t distribution, by bisection; *probability* in [0.5, 1)."""
     if not 0.5 <= probability < 1:

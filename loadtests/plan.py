@@ -194,7 +194,9 @@ def parse_plan(raw: object, source: str = "plan") -> LoadPlan:
         for fault in error.errors():
             path = ".".join(str(part) for part in fault["loc"]) or "top level"
             if fault["type"] == "extra_forbidden":
-                lines.append(f"{source}: {path}: no such field; loadtests/plan.py lists them with their meaning")
+                lines.append(
+                    f"{source}: {path}: no such field; loadtests/plan.py lists them with their meaning"
+                )
                 continue
             shown = "" if isinstance(fault["input"], dict) else f": {fault['input']!r}"
             lines.append(f"{source}: {path}{shown}: {fault['msg'].removeprefix('Value error, ')}")

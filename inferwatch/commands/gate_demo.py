@@ -37,7 +37,7 @@ def command(tries: int, lanes: int, keep: Path | None, as_json: bool) -> None:
         folder = keep or Path(temporary)
         result = gatedemo.run_tries(folder / "tries", spec, tries, lanes, say)
         broken = gatedemo.broken_runs(folder / "broken")
-    curve = gatedemo.power_curve(result, spec, bound)
+    curve = gatedemo.power_curve(result.log_ratios, spec, bound)
     right = {
         name: result.passes[name] if loss < bound else result.outcomes[name].count("failed")
         for name, loss in gatedemo.BUILDS.items()

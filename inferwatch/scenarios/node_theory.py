@@ -134,10 +134,13 @@ def _starved(spec: Spec, row: Row, expected: Expected) -> float:
 
 
 def _risen(spec: Spec, row: Row) -> float:
-    """The P95 is there after a twentieth of the window; a past to compare it with, when one window has passed."""
+    """
+    The P95 is there after a twentieth of the window, and one evaluation more until it is read; a past to compare it
+    with, when one window has passed.
+    """
     joint, slow = spec.node.joint, spec.intervals.slow_evaluation_seconds
     late = (1 - spec.joint.latency_quantile) * joint.window + spec.intervals.scrape_seconds
-    return max(late, joint.window + 2 * slow - row.lead_seconds)
+    return slow + max(late, joint.window + 2 * slow - row.lead_seconds)
 
 
 def _memory_bound(spec: Spec, row: Row, expected: Expected) -> float:

@@ -1,7 +1,7 @@
 """Clients, loads and the truth -> what each client reached and how wrong its clock was, side by side in one run."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from loadtests.bench.mock import BenchError, Certificate, Truth, build, certific
 from loadtests.bench.tools import TOOLS, Load, Said, installed
 from loadtests.records import percentile
 
+OURS = "inferwatch"
 SERVER_CORE, TOOL_CORE = 0, 1
 REQUESTS = Load(chunks=16, seconds=6, users=640)  # TTFT 20 ms, 5 ms between: at most about 6,700 requests/s
 CHUNKS = Load(chunks=200, seconds=6, users=160)  # 2 ms between: at most 80,000 chunks/s
@@ -29,7 +30,34 @@ def run(say: Callable[[str], None], names: Sequence[str] | None = None) -> dict[
             found["clients"][name] = _or_why(partial(_client, name, binary, folder / name))
             say(f"{name}: the same over TLS")
             found["clients"][name]["tls"] = _or_why(partial(_over_tls, name, folder))
+        say(f"{OURS}: at the rates of the others")
+        found["at_the_same_rates"] = _at_the_same_rates(found["clients"], binary, folder)
     return found
+
+
+def _at_the_same_rates(clients: Mapping[str, Any], binary: Path, folder: Path) -> list[dict[str, Any]]:
+    """Our errors beside each peer's, at each rate at which the peer was measured."""
+    lines = []
+    for name, figures in clients.items():
+        for share, theirs in figures.get("open_loop", {}).items() if name != OURS else ():
+            load = Load(chunks=16, seconds=OPEN_SECONDS, rate=theirs["rate"])
+            ours = _measure(OURS, load, binary, folder / f"{OURS}-as-{name}-{share}", 0.020, 0.005)
+            lines.append({"peer": name, "rate": load.rate} | exacter(ours, theirs))
+    return lines
+
+
+def exacter(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Each error as a pair, ours first, and the names of those in which the peer's is smaller."""
+    pairs, smaller = {}, []
+    for what in ("ttft_bias_ms", "gap_error_us", "schedule_delay_ms"):
+        for which in ("p50", "p99"):
+            mine, other = ((one.get(what) or {}).get(which) for one in (ours, theirs))
+            if mine is None or other is None:
+                continue
+            pairs[f"{what} {which}"] = (mine, other)
+            if abs(other) < abs(mine):
+                smaller.append(f"{what} {which}")
+    return {"ours_and_theirs": pairs, "theirs_is_smaller": smaller}
 
 
 def _or_why(measured: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.bench.measure import compare
+from loadtests.bench.measure import compare, exacter
 from loadtests.bench.mock import BenchError, Sent, Truth, build, certificate, serving
 from loadtests.bench.tools import Load, Said, installed, vllm_bench
 
@@ -79,6 +79,17 @@ def test_unmatched_errors_compare_percentiles() -> None:
 
     assert figures["ttft_bias_ms"] == {"p50": pytest.approx(1.0), "p99": pytest.approx(3.0)}
     assert figures["gap_error_us"] is None
+
+
+def test_who_is_more_exact_by_hand() -> None:
+    """A bias of -0.3 ms is smaller than one of 0.5; what a peer does not tell is not compared."""
+    ours = {"ttft_bias_ms": {"p50": 0.5, "p99": 1.0}, "gap_error_us": {"p50": 1.0, "p99": 9.0}}
+    theirs = {"ttft_bias_ms": {"p50": -0.3, "p99": 2.0}, "gap_error_us": None}
+
+    assert exacter(ours, theirs) == {
+        "ours_and_theirs": {"ttft_bias_ms p50": (0.5, -0.3), "ttft_bias_ms p99": (1.0, 2.0)},
+        "theirs_is_smaller": ["ttft_bias_ms p50"],
+    }
 
 
 def test_nothing_measured_is_an_error() -> None:
