@@ -12,7 +12,8 @@ from loadtests.http1 import HttpError, ResponseDecoder
 from loadtests.plan import LoadPlan
 from loadtests.records import RequestRecord
 from loadtests.stream import Failure
-from loadtests.transport import Connection, ConnectionPool, Target, TransportError, now_ns, wall_offset_ns
+from loadtests.target import Target, TransportError
+from loadtests.transport import Connection, ConnectionPool, now_ns, wall_offset_ns
 from loadtests.workload import Prepared
 
 

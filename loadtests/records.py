@@ -13,6 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
+
 Outcome = Literal["ok", "error", "aborted", "unfinished"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "error", "aborted", "unfinished")
 
@@ -112,7 +114,6 @@ class RequestRecord:
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(RequestRecord))
 _values = attrgetter(*FIELDS)
-_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def _between(start: float | None, end: float | None) -> float | None:
@@ -121,7 +122,7 @@ def _between(start: float | None, end: float | None) -> float | None:
 
 def to_line(record: RequestRecord) -> str:
     """The record as one JSON line, newline included."""
-    return _encoder.encode(dict(zip(FIELDS, _values(record), strict=True))) + "\n"
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def from_mapping(values: dict[str, Any]) -> RequestRecord:

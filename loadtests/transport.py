@@ -13,12 +13,13 @@ import struct
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import gevent
 from gevent import monkey
-from gevent import socket as gsocket
+
+from loadtests.target import Addresses, Target, TransportError
 
 _SocketType: Any = monkey.get_original("socket", "socket")
 _READ, _WRITE = 1, 2
@@ -35,31 +36,11 @@ _RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
 now_ns = time.monotonic_ns
 
 
-class TransportError(Exception):
-    """The connection failed; *kind* is one of: dns, connect_refused, connect_failed, connect_timeout, tls, reset."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 def wall_offset_ns() -> int:
     """Unix time minus monotonic time, read now; changes as NTP steers the wall clock."""
     before = now_ns()
     wall = time.time_ns()
     return wall - (before + now_ns()) // 2
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where connections go. `tls` is None for plain HTTP; `kernel_stamps` asks for them, the read says if it had one."""
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
-    connect_timeout_s: float = 5.0
-    kernel_stamps: bool = True
-    idle_limit_s: float = 4.0
 
 
 class Connection:
@@ -87,11 +68,11 @@ class Connection:
         self.uses = 0
 
     @classmethod
-    def open(cls, target: Target) -> "Connection":
+    def open(cls, target: Target, addresses: "Addresses | None" = None) -> "Connection":
         """Resolve, connect and, for TLS, shake hands, all within the connect timeout; raises `TransportError`."""
         late = TransportError("connect_timeout", f"not connected within {target.connect_timeout_s:g} s")
         with gevent.Timeout(target.connect_timeout_s, late):
-            connection = _connect_any(target)
+            connection = _connect_any(target, (addresses or Addresses(target)).found())
             if target.tls is not None:
                 try:
                     connection._start_tls(target.tls, target.host)
@@ -196,6 +177,7 @@ class ConnectionPool:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self._addresses = Addresses(target)
         self._idle: deque[Connection] = deque()
 
     def take(self) -> Connection:
@@ -206,7 +188,7 @@ class ConnectionPool:
             if connection.idle_since_ns >= oldest and connection.is_quiet():
                 return connection
             connection.close()
-        return Connection.open(self.target)
+        return Connection.open(self.target, self._addresses)
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection whose response ended cleanly for the next request."""
@@ -257,12 +239,8 @@ def _reset(error: OSError) -> TransportError:
     return TransportError(kind, os.strerror(error.errno) if error.errno else str(error))
 
 
-def _connect_any(target: Target) -> Connection:
+def _connect_any(target: Target, found: Sequence[Any]) -> Connection:
     """Try each address the name has, in the resolver's order; the last failure speaks for all."""
-    try:
-        found = gsocket.getaddrinfo(target.host, target.port, 0, _socket_names.SOCK_STREAM)
-    except OSError as error:
-        raise TransportError("dns", f"{target.host}: {error}") from error
     failure = TransportError("dns", f"{target.host}: the name has no address")
     for family, kind, protocol, _, address in found:
         sock = _SocketType(family, kind, protocol)
