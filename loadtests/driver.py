@@ -15,7 +15,7 @@ from loadtests.recorder import Recorder
 from loadtests.records import RequestRecord
 from loadtests.replay import read_trace
 from loadtests.shapes import arrival_times, level_at
-from loadtests.timers import PreciseTimer
+from loadtests.timers import PreciseTimer, start_now
 from loadtests.transport import now_ns
 from loadtests.workload import Due, Prepared, Workload
 
@@ -90,7 +90,9 @@ class Driver:
                 )  # made before its time, so that making it delays nothing
                 due_ns = self._start_ns + int(due.at_s * 1e9)
                 timer.sleep_until(due_ns)
-                self._requests.spawn(self._issue, request, due_ns)
+                sender = gevent.Greenlet(self._issue, request, due_ns)
+                self._requests.add(sender)
+                start_now(sender)
         finally:
             timer.close()
 

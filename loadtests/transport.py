@@ -19,10 +19,11 @@ from typing import Any
 import gevent
 from gevent import monkey
 
+from loadtests.readable import Readable
 from loadtests.target import Addresses, Target, TransportError
 
 _SocketType: Any = monkey.get_original("socket", "socket")
-_READ, _WRITE = 1, 2
+_WRITE = 2
 _READ_BYTES = 16 * 1024
 _SO_TIMESTAMPNS = getattr(
     _socket_names, "SO_TIMESTAMPNS", 35
@@ -47,8 +48,8 @@ class Connection:
     """One connected socket; use `Connection.open`. Not for two greenlets at once."""
 
     __slots__ = (
-        "_loop_read",
         "_offset_ns",
+        "_readable",
         "_sock",
         "_tls",
         "_tls_arrived",
@@ -60,7 +61,7 @@ class Connection:
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
-        self._loop_read = gevent.get_hub().loop.io(sock.fileno(), _READ)
+        self._readable = Readable(sock.fileno())
         self._offset_ns = 0
         self._tls: ssl.SSLObject | None = None
         self._tls_arrived = (0, False)
@@ -127,13 +128,12 @@ class Connection:
 
     def close(self) -> None:
         """Close at once; closing twice is fine."""
-        self._loop_read.close()
+        self._readable.close()
         self._sock.close()
 
     def _receive_raw(self) -> tuple[bytes, int, bool]:
-        hub = gevent.get_hub()
         while True:
-            hub.wait(self._loop_read)
+            self._readable.wait()
             try:
                 data, control, _, _ = self._sock.recvmsg(_READ_BYTES, _CONTROL_BYTES)
             except OSError as error:

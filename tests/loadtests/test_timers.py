@@ -27,6 +27,33 @@ print(*ran, sep=", ")
 """
 
 
+STARTED = """
+import gevent
+from loadtests.timers import start_now
+
+ran = []
+def request():
+    ran.append("sent")
+    gevent.sleep(0)
+    ran.append("answered")
+gevent.spawn(ran.append, "was ready before")
+sender = gevent.Greenlet(request)
+start_now(sender)
+ran.append("the schedule goes on")
+sender.join()
+print(*ran, sep=", ")
+"""
+
+
+def test_what_is_due_is_sent_before_all_that_is_ready() -> None:
+    """The new greenlet runs to its first wait at once, then what was ready before, then the caller."""
+    said = subprocess.run(
+        [sys.executable, "-c", STARTED], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert said.stdout.strip() == "sent, was ready before, the schedule goes on, answered"
+
+
 def test_who_is_behind_lets_the_others_run() -> None:
     """A millisecond late goes on at once, a second late after the waiting greenlet; 3 ms ahead is waited for."""
     said = subprocess.run(
