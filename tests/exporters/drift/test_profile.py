@@ -47,7 +47,7 @@ def _other_schema(path: Path, profile: Profile) -> None:
         (lambda path, _: path.write_text("hello"), "no readable profile"),
         (lambda path, _: path.write_bytes(b"PK\x03\x04 cut off"), "no readable profile"),
         (lambda path, _: np.savez(path, a=np.zeros(3)), "holds no profile of ours"),
-        (_other_schema, "has schema version 99, this release reads 2"),
+        (_other_schema, "has schema version 99, this release reads 3"),
     ],
 )
 def test_what_is_no_profile_is_refused(
