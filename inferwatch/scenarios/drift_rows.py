@@ -105,6 +105,7 @@ DRIFT = (
         stage="drift",
         engines=0,
         sent=Sent(),
+        ci=True,
     ),
     Row(
         "drift-unknown",

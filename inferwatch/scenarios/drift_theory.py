@@ -14,7 +14,7 @@ from slo.names import alerts
 from slo.names import drift as names
 from slo.spec import Spec
 
-DRIFT_SHARE = 0.2
+DRIFT_SHARE = 0.1
 """Of a window's vectors about other topics, from which the detectors together must say drift."""
 SENT_SECONDS = 1.0
 """What a service tells its exporter waits so long at most."""
