@@ -1,13 +1,13 @@
 """`python -m inferwatch.scenarios.drift_sender PORT`: tells drift exporters of embeddings and retrievals, by our client.
 
 POST /sent, body {NAME: {"url": …, fields of drift_shape.Sent}}: what is sent for NAME from now on. GET /sent: what became
-of the calls so far, by NAME. Every name has random numbers of its own, the same in every run.
+of the calls so far, by NAME. All send the same healthy vectors, in every run.
 """
 
 import asyncio
 import json
+import random
 import sys
-import zlib
 from dataclasses import asdict
 
 import numpy as np
@@ -15,7 +15,7 @@ from aiohttp import web
 
 from inferwatch.drift_client import DriftClient, Stats
 from inferwatch.scenarios.drift_shape import Sent
-from inferwatch.scenarios.drift_vectors import Space, spoiled
+from inferwatch.scenarios.drift_vectors import HEALTHY_SEED, Space, unusable
 
 HOST = "127.0.0.1"
 TICK_SECONDS = 1.0
@@ -26,10 +26,11 @@ QUERY_CHARACTERS = 60
 
 
 class Service:
-    """One name: its exporter, its random numbers, what it sends now."""
+    """One name: its exporter, and what it sends now."""
 
-    def __init__(self, name: str, space: Space) -> None:
-        self._random = np.random.default_rng(zlib.crc32(name.encode()))
+    def __init__(self, space: Space) -> None:
+        self._random = np.random.default_rng(HEALTHY_SEED)
+        self._chance = random.Random(HEALTHY_SEED)
         self._space = space
         self._client: DriftClient | None = None
         self._where = ("", "")
@@ -50,12 +51,11 @@ class Service:
         if self._client is None:
             return
         sent = self._sent
-        self._client.embeddings(
-            spoiled(self._space.vectors(self._random, sent.vectors, sent.shifted), sent.unusable)
-        )
+        vectors = self._space.vectors(self._random, sent.vectors, sent.shifted)
+        self._client.embeddings(np.concatenate([vectors, unusable(sent.unusable)]))
         for _ in range(sent.retrievals):
             self._found += 1
-            is_poor = self._random.random() < sent.poor
+            is_poor = self._chance.random() < sent.poor
             scores = POOR[self._found % len(POOR)] if is_poor else GOOD
             self._client.retrieval(scores, seconds=sent.retrieval_seconds, query_characters=QUERY_CHARACTERS)
 
@@ -80,7 +80,7 @@ class Sender:
 
     def show(self, name: str, url: str, sent: Sent) -> None:
         """From now on *name* sends this."""
-        self.services.setdefault(name, Service(name, self._space)).show(url, sent)
+        self.services.setdefault(name, Service(self._space)).show(url, sent)
 
     async def run(self) -> None:
         """Tell every second until cancelled; seconds that were missed are not made up for."""

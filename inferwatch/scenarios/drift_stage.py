@@ -53,6 +53,8 @@ def reference_file(own: Settings) -> Path:
 
 def fit_reference(spec: Spec, own: Settings) -> None:
     """Fit the profile of the synthetic model: a day of healthy vectors, drawn from the same topics as the rows' own."""
+    from threadpoolctl import threadpool_limits
+
     from exporters.drift.fit import fit
     from exporters.drift.profile import save
     from inferwatch.scenarios.drift_vectors import Space
@@ -60,7 +62,8 @@ def fit_reference(spec: Spec, own: Settings) -> None:
     healthy = Space().vectors(np.random.default_rng(REFERENCE_SEED), REFERENCE_VECTORS)
     path = reference_file(own)
     path.parent.mkdir(parents=True, exist_ok=True)
-    save(fit(healthy, MODEL, "", spec.drift, rounds=CALIBRATION_ROUNDS), path)
+    with threadpool_limits(1):  # small matrices: more threads take twice the CPU time
+        save(fit(healthy, MODEL, "", spec.drift, rounds=CALIBRATION_ROUNDS), path)
 
 
 def drift_services(rows: Sequence[Row], own: Settings) -> list[Service]:

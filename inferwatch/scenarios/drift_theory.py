@@ -99,7 +99,7 @@ def _unknown(spec: Spec, row: Row, expected: Expected, lead: float) -> float:
 def _rejected(spec: Spec, row: Row, expected: Expected, lead: float) -> float:
     before, after = _changed(row)
     limit = spec.drift.rejected
-    share = share_of(limit.above_ratio, before.unusable, after.unusable)
+    share = share_of(limit.above_ratio, before.unusable_ratio, after.unusable_ratio)
     return part_seconds(limit.window, share, lead) + _seen(spec)
 
 

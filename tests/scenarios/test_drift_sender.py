@@ -55,7 +55,7 @@ def ingest() -> Iterator[Ingest]:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A service of that name; its client ends with the test."""
-    one = Service("svc", Space())
+    one = Service(Space())
     yield one
     one.close()
 
@@ -80,12 +80,13 @@ def test_a_second_of_a_healthy_service(ingest: Ingest, service: Service) -> None
 
 
 def test_what_is_spoiled_is_sent_all_the_same(ingest: Ingest, service: Service) -> None:
-    """Six of 15 cannot be used; the exporter is to count them."""
-    service.show(ingest.url, Sent(unusable=0.4, retrievals=0))
+    """Ten stand beside the 15, and the exporter is to count them."""
+    service.show(ingest.url, Sent(unusable=10, retrievals=0))
     service.tell()
     delivered(service)
     vectors = np.load(io.BytesIO(ingest.told[0][2]))
-    assert int((np.isnan(vectors).any(axis=1) | ~vectors.any(axis=1)).sum()) == 6
+    assert len(vectors) == 25
+    assert int((np.isnan(vectors).any(axis=1) | ~vectors.any(axis=1)).sum()) == 10
 
 
 def test_poor_retrievals_are_empty_or_low(ingest: Ingest, service: Service) -> None:
@@ -112,14 +113,16 @@ def test_another_model_begins_another_client(ingest: Ingest, service: Service) -
     assert service.stats()["sent"] == 2
 
 
-def test_a_name_has_the_same_vectors_in_every_run(ingest: Ingest) -> None:
-    """And another name has others."""
-    for name in ("a", "a", "b"):
-        one = Service(name, Space())
-        one.show(ingest.url, Sent(retrievals=0))
+def test_all_send_the_same_healthy_vectors_in_every_run(ingest: Ingest) -> None:
+    """Second by second, whatever cannot be used beside them."""
+    for sent in (Sent(retrievals=0), Sent(retrievals=3, unusable=4)):
+        one = Service(Space())
+        one.show(ingest.url, sent)
+        one.tell()
         one.tell()
         delivered(one)
         one.close()
-    first, again, other = (body for _, _, body in ingest.told)
-    assert first == again
-    assert first != other
+    batches = [np.load(io.BytesIO(body)) for path, _, body in ingest.told if path == "/v1/vectors"]
+    assert (batches[0] == batches[2][:15]).all()
+    assert (batches[1] == batches[3][:15]).all()
+    assert (batches[0] != batches[1]).any()

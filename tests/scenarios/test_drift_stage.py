@@ -115,4 +115,4 @@ def test_a_reference_is_forgotten_and_comes_back(stage: Stage, monkeypatch: pyte
 def test_what_is_sent_is_told_in_few_words() -> None:
     """Only what is not as usual."""
     assert str(Sent()) == "as usual"
-    assert str(Sent(shifted=1.0, poor=0.5)) == "shifted=1 poor=0.5"
+    assert str(Sent(shifted=1.0, unusable=10)) == "shifted=1 unusable=10"

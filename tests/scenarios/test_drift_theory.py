@@ -75,8 +75,8 @@ def test_a_swapped_model() -> None:
 
 
 def test_refused_vectors() -> None:
-    """Of 60 s before, a twentieth at two fifths a batch is an eighth of all: 60/7 s; held for a minute."""
-    refused = OtherEmbeddings(Sent(unusable=0.4))
+    """10 of 25 are two fifths, so a twentieth of all is there when an eighth is new: 60/7 s; held for a minute."""
+    refused = OtherEmbeddings(Sent(unusable=10))
     assert bound(refused, Expected("EmbeddingVectorsRejected")) == pytest.approx(60 / 7 + 6 + TOLD + 30)
 
 

@@ -5,8 +5,11 @@ import pytest
 
 from exporters.drift.judge import judge
 from exporters.drift.profile import Profile, load
+from exporters.drift.streams import Key, Limits, Streams
+from exporters.drift.vectors import Batch
 from inferwatch.scenarios import drift_stage
-from inferwatch.scenarios.drift_vectors import Space, spoiled
+from inferwatch.scenarios.drift_shape import MODEL
+from inferwatch.scenarios.drift_vectors import HEALTHY_SEED, Space, unusable
 from inferwatch.stack.settings import default_settings
 from slo import spec as slo_spec
 
@@ -37,14 +40,12 @@ def test_other_topics_are_somewhere_else() -> None:
     assert np.linalg.norm(usual - others) > 0.2
 
 
-def test_spoiled_vectors_are_nan_and_zero_in_turn() -> None:
-    """Of 15 a share of 0.4 are six: three of each; the rest, and the batch that was given, stay as they were."""
-    vectors = Space().vectors(np.random.default_rng(1), 15)
-    made = spoiled(vectors, 0.4)
-    assert int(np.isnan(made).all(axis=1).sum()) == 3
-    assert int((made == 0).all(axis=1).sum()) == 3
-    assert (made[6:] == vectors[6:]).all()
-    assert np.isfinite(vectors).all()
+def test_unusable_vectors_are_nan_and_zero_in_turn() -> None:
+    """Of five three are NaN and two zero; none is an empty batch that fits beside others."""
+    made = unusable(5)
+    assert np.isnan(made).all(axis=1).tolist() == [True, False, True, False, True]
+    assert not made[1::2].any()
+    assert unusable(0).shape == (0, 64)
 
 
 def test_windows_of_every_size_are_calibrated(reference: Profile) -> None:
@@ -69,6 +70,23 @@ def test_other_topics_are_no_other_model(reference: Profile) -> None:
     assert verdict.state == "yes"
     assert verdict.likeness is not None
     assert verdict.likeness > 0.5
+
+
+def test_what_services_send_in_good_health_is_no_drift_for_a_whole_run(reference: Profile) -> None:
+    """15 a second for 15 minutes through the exporter's own windows, judged every 4 s."""
+    seconds = 0.0
+    streams = Streams(slo_spec.load().drift, {"reference": reference}, Limits(), clock=lambda: seconds)
+    space, random = Space(), np.random.default_rng(HEALTHY_SEED)
+    states = []
+    for second in range(900):
+        seconds = float(second)
+        streams.offer(Batch(MODEL, "", "", space.vectors(random, 15)), "post")
+        if second % 4 == 3:
+            streams.evaluate(Key(MODEL, "", ""))
+            (stream,) = streams.streams.values()
+            assert stream.verdict is not None
+            states.append(stream.verdict.state)
+    assert states == ["insufficient"] * 3 + ["no"] * 222
 
 
 def test_healthy_vectors_are_no_drift(reference: Profile) -> None:
