@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
 from scipy.sparse.linalg import ArpackError, eigsh
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from exporters.drift.vectors import Floats
 
@@ -115,6 +113,10 @@ def _centres(along: np.ndarray, seed: int) -> np.ndarray:
     if count == 1:
         middle: np.ndarray = along.mean(axis=0, keepdims=True)
         return middle
+    # Only a fit needs it: imported with the exporter it would be half of its start and of its memory.
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ConvergenceWarning

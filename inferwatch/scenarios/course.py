@@ -1,7 +1,7 @@
 """One row under way: when its fault begins and ends, and what was delivered because of it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -33,6 +33,7 @@ class Course:
     Attributes:
         begin, end: bring and mend the fault.
         theories: the most seconds that theory allows for each expected alert, once the fault began.
+        holds: alert -> what is said of its hold, where that is shorter in this stage than it ships.
         loads: load average of the machine at each look while the row was under way.
         trouble: why the fault could not be brought or mended.
     """
@@ -41,6 +42,7 @@ class Course:
     begin: Callable[[], None]
     end: Callable[[], None]
     theory: Callable[[Expected], float]
+    holds: Mapping[str, str] = field(default_factory=dict)
     phase: Phase = Phase.WAITING
     fault_at: float = 0.0
     mended_at: float = 0.0
@@ -79,7 +81,7 @@ class Course:
 
     def _is_fault_over(self, now: float, notices: Sequence[Notice]) -> bool:
         longest = max((LATE_FACTOR * one + PATIENCE_SECONDS for one in self.theories), default=0.0)
-        least = self.row.fault.mends_itself_seconds or 0.0
+        least = max(self.row.fault.mends_itself_seconds or 0.0, self.row.fault_seconds)
         if now < self.fault_at + least:
             return False
         return now > self.fault_at + longest or all(

@@ -1,16 +1,64 @@
 """slo.yaml and the rows of a stage -> a spec with one service a row, its rules, and the past of each."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TypeVar
 
 from inferwatch.scenarios.row import Row
 from inferwatch.stack.backfill import ServiceHistory
 from inferwatch.stack.services import SIM_MODEL
-from slo.names import labels
+from slo.base import Strict
+from slo.names import alerts, labels
+from slo.node import Threshold
 from slo.objectives import Service
+from slo.signals import For
 from slo.spec import Spec
 
 DAY_HOURS = 24.0
+SHORT_HOLD_SECONDS = 60
+SHORT_HOLDS: Mapping[str, tuple[str, ...]] = {
+    alerts.DRIFT_UNKNOWN: ("drift", "unknown"),
+    alerts.GPU_POWER_CAPPED: ("node", "alerts", "power_cap"),
+}
+"""Alert that is held for longer than the matrix lasts -> where slo.yaml says for how long. A stage whose rows must bring
+it holds it for SHORT_HOLD_SECONDS; nothing else of the spec is changed, and the result says so."""
+
+
+Part = TypeVar("Part", bound=Strict)
+
+
+def staged(spec: Spec, served: Sequence[Row], rows: Sequence[Row]) -> Spec:
+    """Return the spec of a stage of *rows*: *served* as its services, where there are any, and holds that fit in."""
+    made = derived(spec, served) if served else spec
+    return reduce(_with_hold, (SHORT_HOLDS[alert] for alert in short_holds(rows)), made)
+
+
+def short_holds(rows: Sequence[Row]) -> list[str]:
+    """The alerts of these rows whose hold is shortened."""
+    return sorted({one.alert for row in rows for one in row.fires} & set(SHORT_HOLDS))
+
+
+def hold_notes(spec: Spec, rows: Sequence[Row]) -> dict[str, str]:
+    """Return alert -> what people are told of its hold; *spec* is the one that ships."""
+    from alerts.texts import span
+
+    return {
+        alert: f"held {span(SHORT_HOLD_SECONDS)} in place of {span(_shipped_seconds(spec, SHORT_HOLDS[alert]))}"
+        for alert in short_holds(rows)
+    }
+
+
+def _shipped_seconds(spec: Spec, path: tuple[str, ...]) -> float:
+    held: For | Threshold = reduce(getattr, path, spec)  # type: ignore[assignment]  # where the paths lead
+    return held.for_
+
+
+def _with_hold(part: Part, path: tuple[str, ...]) -> Part:
+    """The part of a spec with the hold at *path* shortened."""
+    if not path:
+        return part.model_copy(update={"for_": SHORT_HOLD_SECONDS})
+    return part.model_copy(update={path[0]: _with_hold(getattr(part, path[0]), path[1:])})
 
 
 def derived(spec: Spec, rows: Sequence[Row]) -> Spec:

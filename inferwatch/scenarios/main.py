@@ -12,7 +12,6 @@ from typing import Any
 from inferwatch.scenarios.course import Course, Phase
 from inferwatch.scenarios.node_rows import RECORDED
 from inferwatch.scenarios.row import Row, StageName
-from inferwatch.scenarios.rows import NOT_IN_THE_MATRIX
 from inferwatch.scenarios.stage import Stage
 from inferwatch.scenarios.stages import PEER_TIMEOUT_SECONDS, STARTED, raised, settings_of
 from inferwatch.scenarios.theory import Theory
@@ -84,6 +83,7 @@ def _course(stage: Stage, row: Row) -> Course:
         begin=partial(fault.begin, stage, row),
         end=partial(fault.end, stage, row),
         theory=lambda expected: theory.seconds(row, expected, time.time() - stage.began_at),
+        holds=stage.holds,
     )
 
 
@@ -130,7 +130,6 @@ def result(found: tuple[list[Verdict], dict[str, list[str]]], seconds: float) ->
             "worst": _rounded(max(shares, default=None)),
         },
         "unexplained_pages": {name: said for name, said in nobodys.items() if said},
-        "not_in_the_matrix": NOT_IN_THE_MATRIX,
         "recorded": RECORDED if any(one.stage == "nodes" for one in verdicts) else "",
         "load_average": {"worst": max((one.load_average[1] for one in verdicts), default=None)},
         "seconds": round(seconds, 1),

@@ -10,7 +10,7 @@ RECORDED = (
     "/proc and cgroup files whose counters move as under it. The node agent, rules and notifications are real; "
     "engines are simulated or a recorded vLLM page."
 )
-THERMAL, POWER_BRAKE = 0x40, 0x80
+POWER_CAP, THERMAL, POWER_BRAKE = 0x4, 0x40, 0x80
 IN_WINDOW = "what happened stays in its window, which ends after the run"
 TOO_LATE = "two windows of 5 min in turn must be left: that ends after the run"
 WINDOW_AND_GROUP = RECOVERY_SECONDS + 60.0
@@ -64,6 +64,8 @@ CARDS = (
     _card("gpu-remap-pending", alerts.GPU_ROW_REMAP_PENDING, Card(remap_pending=True), ci=True),
     _card("gpu-hot", alerts.GPU_THERMAL_THROTTLED, Card("memory", clock_events=THERMAL)),
     _card("gpu-braked", alerts.GPU_POWER_BRAKED, Card("memory", clock_events=POWER_BRAKE)),
+    # Normal on a full GPU, and therefore told only after half an hour: that hold is shorter here (`derive.SHORT_HOLDS`).
+    _card("gpu-capped", alerts.GPU_POWER_CAPPED, Card("memory", clock_events=POWER_CAP)),
     _card(
         "gpu-full",
         alerts.GPU_MEMORY_NEARLY_FULL,

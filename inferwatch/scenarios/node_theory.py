@@ -190,6 +190,7 @@ BOUNDS: dict[str, Bound] = {
     alerts.GPU_ROW_REMAP_PENDING: _slow,
     alerts.GPU_THERMAL_THROTTLED: _held("thermal_throttle"),
     alerts.GPU_POWER_BRAKED: _held("power_brake"),
+    alerts.GPU_POWER_CAPPED: _held("power_cap"),
     alerts.GPU_MEMORY_NEARLY_FULL: _memory_full,
     alerts.ENGINE_CPU_BOUND: _cpu_bound,
     alerts.GPU_WAITS_FOR_CPU: _gpu_waits,

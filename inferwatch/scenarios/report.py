@@ -8,7 +8,7 @@ from rich.table import Table
 
 
 def show(result: Mapping[str, Any], console: Console) -> None:
-    """Print the rows, what was missed, what no row shows, and the figures."""
+    """Print the rows, what was missed, what is not as it ships, and the figures."""
     console.print(_table(result["rows"]))
     for row in result["rows"]:
         for failure in row["failures"]:
@@ -18,10 +18,10 @@ def show(result: Mapping[str, Any], console: Console) -> None:
             console.print(f"not as expected: {stage}: {sentence}", markup=False, soft_wrap=True)
     if result["recorded"]:
         console.print(f"\nnodes: {result['recorded']}", markup=False, soft_wrap=True)
-    console.print("\nIn no row (promtool tests in tests/alerts show them all):")
-    for reason in sorted(set(result["not_in_the_matrix"].values())):
-        names = [alert for alert, why in result["not_in_the_matrix"].items() if why == reason]
-        console.print(f"  {reason}: {', '.join(names)}", markup=False, soft_wrap=True)
+    for row in result["rows"]:
+        for delivery in row["deliveries"]:
+            if delivery["hold_note"]:
+                console.print(f"{row['row']}: {delivery['alert']} is {delivery['hold_note']}", markup=False)
     delay, share = result["delay_seconds"], result["delay_over_theory"]
     console.print(
         f"\nfault to notification: median {_number(delay['median'])} s, worst {_number(delay['worst'])} s; "

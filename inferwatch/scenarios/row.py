@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from inferwatch.loop.notices import Notice
+from inferwatch.scenarios.drift_shape import Sent
 from inferwatch.scenarios.rag_shape import Instance, Users
 from inferwatch.scenarios.shown import Shown, uuid
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 RECOVERY_SECONDS = 480.0
 """Longest short burn window and signal window (5 m), and three minutes for evaluation and a group's interval."""
 
-StageName = Literal["fleet", "watchers", "sentinel", "nodes", "rag", "collector"]
+StageName = Literal["fleet", "watchers", "sentinel", "nodes", "rag", "collector", "drift"]
 
 
 class Fault(Protocol):
@@ -43,6 +44,7 @@ class Expected:
         joins: another alert of its kind may fire for its service already, so that a group's interval is waited for.
         events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
         status: `resolved` where the fault must end an alert that always fires.
+        once: one incident is one notification: a second one that says firing fails the row.
         recovers_seconds: how long recovery is waited for; None where the run cannot show it.
         why_not_shown: the reason for that None.
     """
@@ -55,6 +57,7 @@ class Expected:
     joins: bool = False
     events_per_second: float | None = None
     status: Literal["firing", "resolved"] = "firing"
+    once: bool = False
     recovers_seconds: float | None = RECOVERY_SECONDS
     why_not_shown: str = ""
 
@@ -87,6 +90,9 @@ class Row:
         lead_seconds: for how long the stage must have been healthy at least, beyond its warm-up.
         rag: processes of the row's RAG service, where it has one, and who asks them.
         cache_hit_before: share of lookups that the service's cache is said to have answered in the hour before.
+        sent: what the row's service tells its drift exporter, where it has one.
+        latency_before_seconds: the P95 that its whole requests are said to have had in the hour before.
+        fault_seconds: the fault lasts for so long at least, so that what it must not bring has its time too.
         gpus: GPUs of the first model in the throughput floor; 0: unknown.
         slos: ids of the SLOs that the service has; all when empty.
         after: rows of the same stage whose fault must have ended before this one begins.
@@ -105,6 +111,9 @@ class Row:
     rag: tuple[Instance, ...] = ()
     users: Users = field(default_factory=Users)
     cache_hit_before: float = 0.0
+    sent: Sent | None = None
+    latency_before_seconds: float = 0.0
+    fault_seconds: float = 0.0
     lead_seconds: float = 0.0
     requests_per_second: float = 4.0
     history: History = History()
@@ -126,7 +135,7 @@ class Row:
 
     def owns(self, notice: Notice) -> bool:
         """Whether a notice of the row's stage belongs to this row."""
-        if self.stage == "fleet":
+        if self.stage in ("fleet", "drift"):
             return notice.labels.get("service") == self.name
         if self.stage == "nodes":
             named = {self.name, uuid(self.name)} & set(notice.labels.values())

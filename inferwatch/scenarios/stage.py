@@ -43,6 +43,7 @@ class Stage:
         services: name -> how to start it.
         engines: name of a row -> its engines.
         recordings: what the recorded things show, in the stage that has some.
+        holds: alert -> what is said of its hold, where that is shorter here than it ships.
         first_env: variables of a service before a fault changed them.
         began_at: Unix seconds when Prometheus began to read live series, after the written history.
         ready_at: Unix seconds from which faults may begin.
@@ -55,6 +56,7 @@ class Stage:
     services: dict[str, Service]
     engines: Mapping[str, tuple[Engine, ...]]
     recordings: Recordings | None = None
+    holds: Mapping[str, str] = field(default_factory=dict)
     began_at: float = 0.0
     ready_at: float = 0.0
     unwatched: set[str] = field(default_factory=set)

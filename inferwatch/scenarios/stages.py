@@ -1,11 +1,12 @@
-"""Rows -> running stages: services, troubled watchers, the lone sentinel, recorded nodes, RAG services, collectors."""
+"""Rows -> running stages: services, troubled watchers, the lone sentinel, recorded nodes, RAG, collectors, embeddings."""
 
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from inferwatch.scenarios import derive, node_stage, rag_stage, watchers_stage
+from inferwatch.scenarios import derive, drift_stage, node_stage, rag_stage, watchers_stage
 from inferwatch.scenarios.faults import Nothing
 from inferwatch.scenarios.recordings import Recordings
 from inferwatch.scenarios.row import Row, StageName
@@ -29,6 +30,7 @@ STARTED: Mapping[StageName, tuple[str, ...]] = {
     # First: their longest rows take twelve minutes, and they warm up while the others start.
     "collector": ("jaeger", "collector", "receiver", "alertmanager", "prometheus"),
     "rag": ("jaeger", "collector", "receiver", "exporter-analysis", "alertmanager", "prometheus"),
+    "drift": ("receiver", "exporter-engine", "alertmanager", "prometheus"),
     "nodes": ("receiver", "exporter-engine", "alertmanager", "prometheus"),
     "fleet": ("receiver", "exporter-engine", "exporter-canary", "alertmanager", "prometheus"),
     "watchers": (
@@ -54,6 +56,7 @@ SCRAPED: Mapping[StageName, tuple[str, ...]] = {
     "watchers": (*_OF_ENGINES, labels.JOB_NODE),
     "sentinel": _OF_ITSELF,
     "nodes": (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_NODE),
+    "drift": (*_OF_ITSELF, labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_DRIFT),
 }
 
 
@@ -84,25 +87,35 @@ def raised(
     wanted, selection = list(stage.services.values()), _selection(stage)
     launcher.reconcile(own, selection, [service for service in wanted if not service.last], reporter)
     promtool = binaries.resolve("promtool", own, reporter).path
-    if name == "rag":
-        rag_stage.write_past(stage.spec, rows, own, promtool, int(time.time()))
-    # Nothing of a node is judged by more than minutes, and its services are none of its points.
-    if stage.engines and name != "nodes":
-        with reporter.task(f"{name}: writing the history"):
-            past = derive.histories(_served(name, rows))
-            backfill.backfill(stage.spec, own.data_dir / "prometheus", past, promtool)
+    _write_past(stage, promtool, reporter)
     launcher.reconcile(own, selection, wanted, reporter)
     if name in TRACED:
         rag_stage.begin(stage)
+    if name == "drift":
+        drift_stage.begin(stage)
     stage.began_at = time.time()
     stage.ready_at = stage.began_at + warmup_seconds
     return stage
 
 
-def _served(name: StageName, rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows that have a service and engines in this stage."""
-    served = tuple(row for row in rows if row.engines)
-    return {"fleet": rows, "watchers": (WATCHED,), "nodes": served}.get(name, ())
+def _write_past(stage: Stage, promtool: Path, reporter: Reporter) -> None:
+    """What the rules look back on, before Prometheus starts. In `nodes` nothing is judged by more than minutes."""
+    rows, folder, now = stage.rows, stage.settings.data_dir / "prometheus", int(time.time())
+    if stage.name == "rag":
+        rag_stage.write_past(stage.spec, rows, stage.settings, promtool, now)
+    if stage.name not in ("fleet", "watchers", "drift"):
+        return
+    asked = [row for row in served(stage.name, rows) if row.engines]
+    more = drift_stage.past(stage.spec, rows, now) if stage.name == "drift" else []
+    if asked:
+        with reporter.task(f"{stage.name}: writing the history"):
+            backfill.backfill(stage.spec, folder, derive.histories(asked), promtool, now, more=more)
+
+
+def served(name: StageName, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows that are services of slo.yaml in this stage."""
+    asked = tuple(row for row in rows if row.engines)
+    return {"fleet": rows, "watchers": (WATCHED,), "nodes": asked, "drift": rows}.get(name, ())
 
 
 def _selection(stage: Stage) -> Selection:
@@ -114,10 +127,9 @@ def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Repo
     tools = ("prometheus", "alertmanager", *(traces.TOOLS if name in TRACED else ()))
     paths = {tool: binaries.resolve(tool, own, reporter).path for tool in tools}
     spec = slo_spec.load(own.spec_path)
-    served = _served(name, rows)
-    stage = Stage(
-        name, own, derive.derived(spec, served) if served else spec, rows, {}, _engines(served, own)
-    )
+    judged = served(name, rows)
+    stage = Stage(name, own, derive.staged(spec, judged, rows), rows, {}, _engines(judged, own))
+    stage.holds = derive.hold_notes(spec, rows)
     if name == "nodes":
         urls = {row: tuple(engine.url for engine in engines) for row, engines in stage.engines.items()}
         folder = own.run_dir / "recorded"
@@ -125,11 +137,15 @@ def _planned(name: StageName, rows: Sequence[Row], own: Settings, reporter: Repo
         stage.recordings.prepare()
     _write_files(stage)
     stack = {s.name: s for s in services.stack_services(spec, own, _selection(stage), paths, None)}
-    sims = _sims([row for row in served if row.shows.page is None], stage)
+    sims = _sims([row for row in judged if row.shows.page is None], stage)
     recorded = node_stage.node_services(stage.recordings, own) if stage.recordings else []
     rags = rag_stage.rag_services(rows, own, reporter) if name == "rag" else []
     rags += rag_stage.collector_services(own, paths) if name == "collector" else []
-    wanted = [*sims, *recorded, *rags, *(stack[key] for key in STARTED[name])]
+    drifts = drift_stage.drift_services(rows, own) if name == "drift" else []
+    if drifts:
+        with reporter.task("drift: fitting the reference"):
+            drift_stage.fit_reference(spec, own)
+    wanted = [*sims, *recorded, *rags, *drifts, *(stack[key] for key in STARTED[name])]
     if name == "watchers":
         wanted = [
             watchers_stage.clustered(service, own) if service.name == "alertmanager" else service
@@ -185,6 +201,8 @@ def _write_files(stage: Stage) -> None:
     prometheus["scrape_configs"] = [job for job in prometheus["scrape_configs"] if job["job_name"] in scraped]
     if stage.name == "rag":
         rag_stage.write_targets(stage.rows, own)
+    if stage.name == "drift":
+        drift_stage.write_targets(stage.rows, own)
     if stage.name == "collector":
         rag_stage.widen(prometheus, own)
     if stage.recordings is not None:

@@ -2,13 +2,14 @@
 
 Detection (burn × budget ÷ error ratio × window, or what the alert's own condition needs), one scrape,
 one evaluation, `for`, grouping. `alerts.theory` gives the bound for a total fault on a full history;
-here histories may be quieter than the present, or partly spent, and signals are bounded too, and in `node_theory` what GPUs, hosts and recorded pages bring, in
-`rag_theory` what RAG services and collectors do.
+here histories may be quieter than the present, or partly spent, and signals are bounded too, and in `node_theory` what GPUs,
+hosts and recorded pages bring, in `rag_theory` what RAG services and collectors do, in `drift_theory` what embeddings do.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
+from alerts.drift import drift_groups
 from alerts.node import node_groups
 from alerts.rag import rag_groups
 from alerts.registry import service_groups, stack_groups
@@ -17,6 +18,7 @@ from alerts.scope import Scope
 from alerts.signals import SIGNALS
 from alerts.theory import delivery_seconds, detect_seconds, group_interval_seconds
 from alerts.windows import period_seconds, quick_lengths, step_seconds
+from inferwatch.scenarios.drift_theory import DRIFT_BOUNDS
 from inferwatch.scenarios.node_theory import BOUNDS, NoTheory
 from inferwatch.scenarios.rag_theory import RAG_BOUNDS
 from inferwatch.scenarios.row import Expected, Row
@@ -86,8 +88,9 @@ class Theory:
 
     def _groups(self, row: Row) -> tuple[Group, ...]:
         own: tuple[Group, ...] = ()
-        if row.stage == "fleet" or (row.stage == "nodes" and row.engines):
-            own = service_groups(Scope(self._spec, self._spec.service(row.name)))
+        if row.stage in ("fleet", "drift") or (row.stage == "nodes" and row.engines):
+            scope = Scope(self._spec, self._spec.service(row.name))
+            own = (*service_groups(scope), *drift_groups(scope))
         return (*own, *stack_groups(self._spec), *node_groups(self._spec), *rag_groups(self._spec))
 
     def _detected(self, row: Row, expected: Expected, alert: Alert, lead: float) -> float:
@@ -101,6 +104,8 @@ class Theory:
             return counted(self._spec)
         if bound := (BOUNDS | RAG_BOUNDS).get(alert.name):
             return bound(self._spec, row, expected)
+        if sent := DRIFT_BOUNDS.get(alert.name):
+            return sent(self._spec, row, expected, lead)
         known = detect_seconds(self._spec, alert, expected.level)
         if known is None:
             raise NoTheory(f"{alert.name}: nothing says how soon it may come")

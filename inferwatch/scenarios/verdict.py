@@ -26,6 +26,7 @@ class Delivery:
         theory_seconds: the most that theory allows; late over `bound_seconds`.
         recovery_seconds: end of the fault to the notification that it is over; None: not seen. Below 0 the alert
             ended while the fault went on.
+        hold_note: that and how its hold is shorter than it ships, where it is.
     """
 
     alert: str
@@ -35,6 +36,7 @@ class Delivery:
     bound_seconds: float
     recovery_seconds: float | None
     recovery_note: str
+    hold_note: str = ""
 
     @property
     def over_theory(self) -> float | None:
@@ -84,6 +86,7 @@ def verdict(course: Course, notices: Sequence[Notice], now: float, cpus: int) ->
         for expected, delivery in zip(row.fires, deliveries, strict=False)
         for sentence in _misses(expected, delivery)
     ]
+    failures += _repeats(course, own)
     failures += _intruders(course, own)
     load = (fmean(course.loads), max(course.loads)) if course.loads else (0.0, 0.0)
     if failures and load[1] > STARVED_LOAD_PER_CPU * cpus:
@@ -131,6 +134,7 @@ def _delivery(course: Course, expected: Expected, theory: float, notices: Sequen
         round(theory * LATE_FACTOR, 1),
         round(over.received_at - course.mended_at, 1) if over else None,
         expected.why_not_shown,
+        course.holds.get(expected.alert, ""),
     )
 
 
@@ -148,6 +152,13 @@ def _misses(expected: Expected, delivery: Delivery) -> Iterable[str]:
         yield f"{expected.alert} did not end within {expected.recovers_seconds:g} s of the mend"
     elif limit is not None and took is not None and took < 0:
         yield f"{expected.alert} ended {-took:g} s before the mend, while the fault went on"
+
+
+def _repeats(course: Course, own: Sequence[Notice]) -> Iterable[str]:
+    for expected in course.row.fires:
+        told = [n for n in own if expected.matches(n) and n.status == expected.status]
+        if expected.once and len(told) > 1:
+            yield f"{expected.alert} was delivered {len(told)} times; one incident is one notification"
 
 
 def _intruders(course: Course, own: Sequence[Notice]) -> list[str]:

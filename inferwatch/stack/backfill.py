@@ -61,18 +61,20 @@ def backfill(
     promtool: Path,
     until: float | None = None,
     hours: float | None = None,
+    more: Sequence[ConstantSeries] = (),
 ) -> Written:
     """
     Write the history of *services* that ends just before *until* (now, when left out).
 
     *hours*: how far back the resampled records go; the longest burn window when left out. Give the
-    budget's period (24 × period_days) to fill the budget left as well. Start Prometheus right after.
+    budget's period (24 × period_days) to fill the budget left as well. *more*: series of the caller's own, written
+    with them, since a directory is written only once. Start Prometheus right after.
     Raises StackError for a service that the spec lacks, a series twice, or a directory that holds data.
     """
     end = int(time.time() if until is None else until)
     longest = max(window_lengths(spec.budget))
     _check(spec, services, hours)
-    series: list[ConstantSeries] = []
+    series: list[ConstantSeries] = [*more]
     for history in services:
         own = hours if history.hours is None else history.hours
         series += _series(spec, history, end, longest if own is None else int(own * HOUR_SECONDS))

@@ -20,6 +20,7 @@ ROWS = {
     "gpu-lost",
     "gpu-xid-hardware",
     "gpu-remap-pending",
+    "vectors-refused",
 }
 
 
@@ -81,6 +82,7 @@ def test_recorded_gpus_are_told_as_recorded_and_bring_their_alerts(result: dict[
         ("one-of-two-removed", "TargetVanished"),
         ("canary-lost", "ExporterDown"),
         ("rule-broken", "RuleEvaluationFailing"),
+        ("vectors-refused", "EmbeddingVectorsRejected"),
     ],
 )
 def test_the_alert_is_delivered_and_ends(result: dict[str, Any], name: str, alert: str) -> None:

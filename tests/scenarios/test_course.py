@@ -169,6 +169,41 @@ def test_a_quiet_row_takes_nothing_at_all() -> None:
         assert not played(Bench(row).course(), [notice(at, "ProbesFailing", severity="warning")]).passed
 
 
+def test_a_fault_lasts_as_long_as_its_row_says() -> None:
+    """Delivered after 12 s and mended after 300, so that what must stay silent has its time."""
+    row = Row("svc", Nothing(None), (Expected("EngineDown"),), silent=("CanaryFailing",), fault_seconds=300.0)
+    came = [notice(12, "EngineDown"), notice(330, "EngineDown", "resolved")]
+    course = Bench(row).course()
+    found = played(course, came)
+    late = played(Bench(row).course(), [*came, notice(250, "CanaryFailing")])
+
+    assert found.passed
+    assert course.mended_at == START + 300
+    assert late.failures == ("CanaryFailing must stay silent, and came: CanaryFailing of svc",)
+
+
+def test_one_incident_is_one_notification() -> None:
+    """Told twice it fails a row that wants it once, and no other."""
+    came = [notice(12, "EngineDown"), notice(40, "EngineDown"), notice(60, "EngineDown", "resolved")]
+    once = Row("svc", Nothing(None), (Expected("EngineDown", once=True),))
+
+    assert played(Bench(once).course(), came).failures == (
+        "EngineDown was delivered 2 times; one incident is one notification",
+    )
+    assert played(Bench(once).course(), [came[0], came[2]]).passed
+    assert played(Bench(DOWN).course(), came).passed
+
+
+def test_a_hold_that_is_shorter_than_it_ships_is_told_with_the_delivery() -> None:
+    """Only beside the alert that it is of."""
+    course = Bench(DOWN).course()
+    course.holds = {"EngineDown": "held 1 min in place of 30 min"}
+    assert played(course, [notice(12, "EngineDown")]).deliveries[0].hold_note == (
+        "held 1 min in place of 30 min"
+    )
+    assert played(Bench(DOWN).course(), [notice(12, "EngineDown")]).deliveries[0].hold_note == ""
+
+
 def test_a_fault_that_mends_itself_is_measured_from_there() -> None:
     """Down for 40 s: an end at 50 s is a recovery in 10 s, though the page came at 12 s."""
     row = Row("svc", Nothing(40.0), fires=(Expected("EngineDown"),))

@@ -4,7 +4,7 @@ import yaml
 
 from inferwatch.scenarios import derive
 from inferwatch.scenarios.faults import Nothing
-from inferwatch.scenarios.row import History, Row
+from inferwatch.scenarios.row import Expected, History, Row
 from slo import spec as slo_spec
 
 ROWS = (
@@ -28,6 +28,29 @@ def test_each_row_is_a_service_with_the_shipped_promises() -> None:
     assert [slo.id for slo in made.services[1].slos] == ["availability"]
     assert made.services[1].throughput_floor.tokens_per_second == 2400  # two A100 at 1200 each
     assert (made.intervals, made.budget) == (shipped.intervals, shipped.budget)
+
+
+def test_only_what_outlasts_the_run_is_held_for_less_and_that_is_said() -> None:
+    """A stage that must bring EmbeddingDriftUnknown holds it for 1 min in place of 30; no other hold is touched."""
+    shipped = slo_spec.load()
+    rows = (Row("one", Nothing(None), (Expected("EmbeddingDriftUnknown"),)),)
+    made = derive.staged(shipped, rows, rows)
+
+    assert (shipped.drift.unknown.for_, made.drift.unknown.for_) == (1800, 60)
+    assert made.drift.model_copy(update={"unknown": shipped.drift.unknown}) == shipped.drift
+    assert made.node == shipped.node
+    assert derive.hold_notes(shipped, rows) == {"EmbeddingDriftUnknown": "held 1 min in place of 30 min"}
+
+
+def test_a_capped_gpu_is_told_after_a_minute_in_a_stage_that_has_one() -> None:
+    """Its share and window stay; a stage without such a row has the shipped spec."""
+    shipped = slo_spec.load()
+    rows = (Row("gpu", Nothing(None), (Expected("GpuPowerCapped"),), stage="nodes", engines=0),)
+    cap = derive.staged(shipped, (), rows).node.alerts.power_cap
+
+    assert (cap.above_ratio, cap.window, cap.for_) == (0.5, 300, 60)
+    assert derive.staged(shipped, (), ROWS[:1]) == shipped.model_copy(update={})
+    assert derive.hold_notes(shipped, ROWS) == {}
 
 
 def test_rules_come_from_the_generator() -> None:

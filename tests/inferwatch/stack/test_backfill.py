@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from inferwatch.stack.backfill import ServiceHistory, Written, backfill
+from inferwatch.stack.blocks import ConstantSeries
 from inferwatch.stack.errors import StackError
 from slo import spec
 
@@ -65,6 +66,20 @@ def test_hours_bound_the_past(tmp_path: Path) -> None:
     _, found = written_with(tmp_path, hours=0.5)
     assert len(found["slo:sli_total_events:rate", "llm-availability"]) == 361
     assert len(found["slo:sli_total_events:avg1m", "llm-availability"]) == 31
+
+
+def test_series_of_the_callers_own_are_written_beside_it(tmp_path: Path) -> None:
+    """In the same run, since the directory is written once; three samples at 30 s."""
+    script, inputs = tmp_path / "promtool", tmp_path / "inputs"
+    script.write_text(f'#!/bin/sh\nfor a; do case "$a" in *.om) cat "$a" >> "{inputs}";; esac; done\n')
+    script.chmod(0o755)
+    own = ConstantSeries("own:record", {"service": "llm"}, 0.5, UNTIL - 90, UNTIL, 30)
+    history = [ServiceHistory("llm", "tiny", 3.0)]
+    written = backfill(spec.load(), tmp_path / "data", history, script, UNTIL, 1.0, more=(own,))
+
+    lines = [line for line in inputs.read_text().splitlines() if line.startswith("own:record")]
+    assert lines == [f'own:record{{service="llm"}} 0.5 {UNTIL - back}' for back in (90, 60, 30)]
+    assert written.series == 25
 
 
 @pytest.mark.parametrize(
