@@ -143,7 +143,8 @@ def _delays(scores: Scores, window: int) -> dict[str, int | None]:
 
 def _behind(sides: Mapping[str, Scores]) -> tuple[list[str], list[str]]:
     """Changes at which a peer sees more windows than we do: beyond chance, and within."""
-    beyond, within = [], []
+    beyond: list[str] = []
+    within: list[str] = []
     limits = {name: threshold(scores) for name, scores in sides.items()}
     power = {name: _power(scores) for name, scores in sides.items()}
     for label, own in power[ALL].items():
