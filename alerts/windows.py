@@ -53,20 +53,24 @@ def events(scope: Scope, length: int) -> tuple[str, str]:
     return records.BAD_EVENTS_MINUTE, records.TOTAL_EVENTS_MINUTE
 
 
-def _ratio(scope: Scope, length: int, *of: str) -> Record:
+def _ratio(scope: Scope, length: int, slo: Slo | None = None) -> Record:
+    """Of one SLO, or of all in one rule."""
+    of = () if slo is None else (slo_matcher(scope, slo),)
+    names = scope.labels if slo is None else slo_labels(scope, slo)
     bad, total = (scope.recorded(one, *of) for one in events(scope, length))
     span = window(length)
     expr = f"clamp_max(clamp_min(sum_over_time({bad}{span}), 0)\n/ (sum_over_time({total}{span}) > 0), 1)"
     name = format_seconds(length)
-    return Record(records.error_ratio(name), expr, scope.labels | {labels.SLOTH_WINDOW: name})
+    return Record(records.error_ratio(name), expr, names | {labels.SLOTH_WINDOW: name})
 
 
 def quick_records(scope: Scope, slo: Slo) -> tuple[Record, ...]:
     """Return the ratios of an SLO's quickest page windows and its current burn rate, for every evaluation."""
-    of, lengths = slo_matcher(scope, slo), quick_lengths(scope)
+    lengths = quick_lengths(scope)
+    burn = _burn(scope, lengths[0], slo_matcher(scope, slo))
     return (
-        *(_ratio(scope, length, of) for length in lengths),
-        Record(records.CURRENT_BURN_RATE, _burn(scope, lengths[0], of), scope.labels),
+        *(_ratio(scope, length, slo) for length in lengths),
+        Record(records.CURRENT_BURN_RATE, burn, slo_labels(scope, slo)),
     )
 
 
