@@ -12,8 +12,8 @@ WITHIN = 0.7
 SPACE_SEED = 20261129
 HEALTHY_SEED = 0
 """Of what every service sends, in every run: the first of 0, 1, 2, … whose windows are healthy to the detectors for a whole
-run. At the shipped rate of false alarms about one stream in ten is called drift at some time within it, which is no fault
-of anything, and would be a failure of a row."""
+run. At the shipped rate of false alarms, one window in a hundred, six of the next twenty are called drift at some time
+within it, which is no fault of anything, and would be a failure of a row."""
 
 
 class Space:
