@@ -1,10 +1,14 @@
 """The truthful server and what is made of its log; no speed is asserted."""
 
+import http.client
 import json
+import socket
 import ssl
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -52,6 +56,27 @@ def test_the_server_speaks_tls_and_logs_the_same(tmp_path: Path) -> None:
     assert body.count('"content":" tok"') == 3
     assert body.endswith("data: [DONE]\n\n")
     assert list(truth.requests) == ["abc"]
+
+
+def test_a_client_that_vanishes_ends_no_other_ones_tls(tmp_path: Path) -> None:
+    """One connection ends without a word, as killed clients do; another, idle meanwhile, is answered."""
+    with serving(build(tmp_path, tls=True), 0.005, 0.002, 0, certificate(tmp_path)) as truth:
+        trusting = ssl.create_default_context(cafile=str(truth.certificate))
+        address = ("127.0.0.1", urlsplit(truth.url).port)
+        vanishing, staying = (
+            http.client.HTTPSConnection(*address, timeout=10, context=trusting) for _ in range(2)
+        )
+        for one in (staying, vanishing):
+            one.request("GET", "/v1/models")
+            assert one.getresponse().read()
+        vanishing.sock.shutdown(socket.SHUT_RDWR)
+        vanishing.close()
+        time.sleep(0.1)  # the server reads its end before the other one's request
+        staying.request("POST", "/v1/completions", '{"max_tokens": 2}')
+        answer = staying.getresponse().read()
+        staying.close()
+
+    assert answer.endswith(b"data: [DONE]\n\n")
 
 
 def test_matched_errors_by_hand() -> None:
