@@ -8,10 +8,12 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from loadtests.bench import measure
 from loadtests.bench.measure import compare, exacter
 from loadtests.bench.mock import BenchError, Sent, Truth, build, certificate, serving
 from loadtests.bench.tools import Load, Said, installed, vllm_bench
@@ -115,6 +117,25 @@ def test_who_is_more_exact_by_hand() -> None:
         "ours_and_theirs": {"ttft_bias_ms p50": (0.5, -0.3), "ttft_bias_ms p99": (1.0, 2.0)},
         "theirs_is_smaller": ["ttft_bias_ms p50"],
     }
+
+
+def test_a_rate_that_cannot_be_measured_loses_no_other_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After all clients were measured, ours fails at a peer's rate: the line says why, and the run goes on."""
+
+    def refused(*_: object) -> dict[str, Any]:
+        raise BenchError("no request was answered")
+
+    monkeypatch.setattr(measure, "_measure", refused)
+    clients = {
+        "inferwatch": {"open_loop": {"50%": {"rate": 9.0}}},
+        "peer": {"open_loop": {"50%": {"rate": 7.0}}},
+    }
+
+    assert measure._at_the_same_rates(clients, tmp_path, tmp_path) == [
+        {"peer": "peer", "rate": 7.0, "error": "no request was answered"}
+    ]
 
 
 def test_nothing_measured_is_an_error() -> None:
