@@ -6,6 +6,7 @@ that probability; noise that is too large for the number of pairs makes the resu
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,10 +51,13 @@ def pairs_needed(noise: float, bound: float, significance: float, *, loss: float
     distance = math.log((1 - loss) / (1 - bound))
     if distance <= 0:
         return None
-    for count in range(2, _MOST_PAIRS):
-        if 2 * t_quantile(1 - significance, count - 1) * noise / math.sqrt(count) <= distance:
-            return count
-    return None
+
+    def enough(count: int) -> bool:
+        return 2 * t_quantile(1 - significance, count - 1) * noise / math.sqrt(count) <= distance
+
+    # More pairs only help, so that a dozen quantiles tell, each of which takes the longer the more pairs there are.
+    count = bisect_left(range(_MOST_PAIRS), True, lo=2, key=enough)
+    return count if count < _MOST_PAIRS else None
 
 
 @lru_cache

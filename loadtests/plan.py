@@ -167,7 +167,9 @@ class LoadPlan(Strict):
     @classmethod
     def _is_origin(cls, value: str) -> str:
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+        # A port and a name that can be none raise by themselves: here, not at the first request of a run.
+        named = (parts.hostname or "").encode("idna") and parts.port != 0
+        if parts.scheme not in ("http", "https") or not named or parts.username or parts.query:
             raise ValueError("write it as http://HOST:PORT, without user, query or fragment")
         return value.rstrip("/")
 

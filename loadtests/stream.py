@@ -235,8 +235,10 @@ def _learn_shape(payload: bytes, text: str) -> tuple[bytes, bytes, int] | None:
     A later event of the stream with the same surroundings and no quote or backslash in between is the same
     JSON with another text, so it needs no json.loads, which would cost more than all else done for a chunk.
     """
+    if not text.isascii():  # a half of a surrogate pair has no bytes at all
+        return None
     quoted = b'"' + text.encode() + b'"'
-    if b"\\" in quoted or not quoted.isascii() or payload.count(quoted) != 1:
+    if b"\\" in quoted or payload.count(quoted) != 1:
         return None
     start = payload.index(quoted) + 1
     end = start + len(quoted) - 2

@@ -47,19 +47,28 @@ class Addresses:
         self._target = target
         self._lock = gevent.lock.BoundedSemaphore(1)
         self._known: Sequence[Any] = ()
+        self._failure = ""
         self._until_ns = 0
 
     def found(self) -> Sequence[Any]:
-        """As `socket.getaddrinfo` gives them; raises `TransportError` dns."""
-        host, port, stream = self._target.host, self._target.port, socket.SOCK_STREAM
+        """As `socket.getaddrinfo` gives them; raises `TransportError` dns, for all who waited for the same answer."""
+        came_ns = time.monotonic_ns()
         with self._lock:
-            if time.monotonic_ns() >= self._until_ns:
-                try:
-                    self._known = _numeric(host, port) or gsocket.getaddrinfo(host, port, 0, stream)
-                except OSError as error:
-                    raise TransportError("dns", f"{host}: {error}") from error
-                self._until_ns = time.monotonic_ns() + _RESOLVED_NS
+            if came_ns >= self._until_ns:
+                self._ask()
+            if self._failure:
+                raise TransportError("dns", self._failure)
             return self._known
+
+    def _ask(self) -> None:
+        """A failure holds for nobody who comes after it."""
+        host, port, stream = self._target.host, self._target.port, socket.SOCK_STREAM
+        try:
+            self._known = _numeric(host, port) or gsocket.getaddrinfo(host, port, 0, stream)
+            self._failure, holds_ns = "", _RESOLVED_NS
+        except OSError as error:
+            self._failure, holds_ns = f"{host}: {error}", 0
+        self._until_ns = time.monotonic_ns() + holds_ns
 
 
 def _numeric(host: str, port: int) -> Sequence[Any]:

@@ -75,5 +75,8 @@ class PreciseTimer:
 
 def start_now(greenlet: gevent.Greenlet) -> None:
     """Run a new greenlet until it first waits, before anything else that is ready; then the caller goes on."""
-    gevent.get_hub().loop.run_callback(gevent.getcurrent().switch)
-    greenlet.switch()
+    back = gevent.get_hub().loop.run_callback(gevent.getcurrent().switch)
+    try:
+        greenlet.switch()
+    finally:
+        back.stop()  # a caller that was killed here must not be woken from whatever it waits for next

@@ -243,7 +243,13 @@ def _connect_any(target: Target, found: Sequence[Any]) -> Connection:
     """Try each address the name has, in the resolver's order; the last failure speaks for all."""
     failure = TransportError("dns", f"{target.host}: the name has no address")
     for family, kind, protocol, _, address in found:
-        sock = _SocketType(family, kind, protocol)
+        try:
+            sock = _SocketType(family, kind, protocol)
+        except OSError as error:
+            if error.errno != errno.EAFNOSUPPORT:
+                raise  # too many open files, say: our own fault
+            failure = TransportError("connect_failed", f"{address[0]}:{address[1]}: {error}")
+            continue
         try:
             _connect_one(sock, address, target.kernel_stamps)
             return Connection(sock)

@@ -114,7 +114,10 @@ class Service(Strict):
 
     def matchers(self) -> str:
         """The selector as PromQL label matchers, without braces."""
+        texts = {
+            name: value.replace("\\", "\\\\").replace('"', '\\"') for name, value in self.selector.items()
+        }
         return ",".join(
-            f'{name}=~"{value[1:]}"' if value.startswith("~") else f'{name}="{value}"'
-            for name, value in self.selector.items()
+            f'{name}=~"{text[1:]}"' if text.startswith("~") else f'{name}="{text}"'
+            for name, text in texts.items()
         )

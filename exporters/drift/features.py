@@ -27,6 +27,7 @@ _CLUSTER_VECTORS = 30  # of those that axes are fitted to, by cluster
 _BANDWIDTH_PAIRS = 1000
 _BANDWIDTHS = (0.5, 1.0)  # of the median distance; half of the features each
 _REMEMBERED, _REMEMBERED_AXES = 1000, 32
+_ROUNDING = 1e-5  # of a vector's squared length around the mean: what a squared distance from it is known to
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def features(basis: Basis, vectors: Floats, *, remembered: bool = False) -> Feat
     own = np.clip(centred / basis.spread, -FAR, FAR)
     centres = basis.centres * basis.scale
     nearest = ((centres * centres).sum(axis=1) - 2 * along @ centres.T).argmin(axis=1)
-    novel = _novel(basis, _to_nearest(basis.remembered, along, squared, themselves=remembered))
+    distances = _to_nearest(basis.remembered, along, squared, themselves=remembered)
+    novel = _novel(basis, distances - _ROUNDING * squared)
     return Features(z, rest, length, random.astype(np.float32, copy=False), own, nearest, novel)
 
 
@@ -167,6 +169,7 @@ def _novel(basis: Basis, distances: Floats) -> Floats:
     Squared logarithm of the share of the reference's vectors that lie as far from what is remembered, or farther.
 
     A few vectors of a kind that the reference never saw move every mean by little; here each of them counts fifty.
+    *distances*: at least, so that copies, of which many references have some, are as far as each other.
     """
     count = len(basis.nearest)
     as_far = count - np.searchsorted(basis.nearest, distances)

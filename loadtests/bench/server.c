@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef WITH_TLS
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 static SSL_CTX *tls;
 #endif
@@ -123,6 +124,7 @@ static ssize_t put(Conn *c, const char *out, size_t n) {
 static ssize_t take(Conn *c, char *in, size_t n) {
 #ifdef WITH_TLS
   if (c->ssl) {
+    ERR_clear_error(); /* what another connection left there would be taken for this one's */
     int got = SSL_read(c->ssl, in, (int)n);
     if (got > 0) return got;
     if (SSL_get_error(c->ssl, got) != SSL_ERROR_WANT_READ) return 0;

@@ -70,3 +70,12 @@ def test_pass_rates_of_known_losses(loss: float, least: float, most: float) -> N
     )
 
     assert least <= passes / 1000 <= most
+
+
+def test_many_pairs_are_counted_as_few_are() -> None:
+    """
+    5 % noise, a loss of 4.5 % under a bound of 5 %: (2 × 1.6464 × 0.05 / ln(0.955 / 0.95))² = 983.5; with a loss of
+    4.99 % it were 2.4 million, and no number does.
+    """
+    assert pairs_needed(0.05, 0.05, 0.05, loss=0.045) == 984
+    assert pairs_needed(0.05, 0.05, 0.05, loss=0.0499) is None

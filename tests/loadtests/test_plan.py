@@ -41,6 +41,9 @@ def test_file_round_trip(tmp_path: Path) -> None:
     [
         ({"base_url": "ftp://x"}, "base_url: 'ftp://x': write it as http://HOST:PORT"),
         ({"base_url": "http://u:p@x"}, "base_url"),
+        ({"base_url": "http://x:99999"}, "base_url: 'http://x:99999': Port out of range 0-65535"),
+        ({"base_url": "http://x:0"}, "base_url: 'http://x:0': write it as http://HOST:PORT"),
+        ({"base_url": "http://a..b:80"}, "base_url: 'http://a..b:80': encoding with 'idna' codec failed"),
         ({"arrival": {"kind": "open"}}, "need segments"),
         ({"arrival": {"kind": "trace"}}, "trace_path"),
         ({"arrival": {"kind": "open", "segments": [{"duration_s": 0, "start": 1, "end": 1}]}}, "above 0"),

@@ -255,3 +255,16 @@ def test_nothing_counts_after_done() -> None:
     token = '{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}'
 
     assert len(_feed(token, token, "[DONE]", token).token_stamps_ns) == 2
+
+
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_half_a_character_a_chunk_is_two_tokens(keep_text: bool) -> None:
+    """An emoji whose two surrogates come in a chunk each: two token chunks, and kept text is the emoji."""
+    halves = (f'{{"choices":[{{"delta":{{"content":"{half}"}}}}]}}' for half in ("\\ud83d", "\\ude00"))
+    meter = _feed(*halves, "[DONE]", keep_text=keep_text)
+    meter.finish()
+
+    assert (meter.failure, meter.token_stamps_ns) == (None, [0, 1])
+    assert meter.text.encode("utf-16", "surrogatepass").decode("utf-16") == (
+        "\U0001f600" if keep_text else ""
+    )

@@ -61,3 +61,29 @@ def test_who_is_behind_lets_the_others_run() -> None:
     )
 
     assert said.stdout.strip() == "a millisecond behind, the other, a second behind, in time"
+
+
+KILLED = """
+import gevent
+from loadtests.timers import start_now
+
+said = []
+def schedule():
+    gevent.get_hub().loop.run_callback(gevent.getcurrent().throw, gevent.GreenletExit)
+    try:
+        start_now(gevent.Greenlet(gevent.sleep, 0.01))
+    except gevent.GreenletExit:
+        gevent.sleep(0.05)
+        said.append("tidied up")
+gevent.spawn(schedule).join()
+print(*said)
+"""
+
+
+def test_a_schedule_that_is_killed_while_it_sends_can_tidy_up() -> None:
+    """The waking that was asked for does not come into what the killed greenlet waits for next."""
+    said = subprocess.run(
+        [sys.executable, "-c", KILLED], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert said.stdout.strip() == "tidied up"

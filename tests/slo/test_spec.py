@@ -157,10 +157,14 @@ def test_missing_file_and_broken_yaml_name_the_file(tmp_path: Path) -> None:
 
 
 def test_selector_becomes_matchers(raw: dict[str, Any]) -> None:
-    """A value is matched exactly; with ~ in front it is a regular expression."""
+    """A value is matched exactly; with ~ in front it is a regular expression. PromQL reads escapes in both."""
     raw["services"][0]["selector"] = {"namespace": "prod", "pod": "~chat-.*"}
 
     assert parse(raw).services[0].matchers() == 'namespace="prod",pod=~"chat-.*"'
+
+    raw["services"][0]["selector"] = {"pod": r"~chat-\d+", "team": 'a "b"'}
+
+    assert parse(raw).services[0].matchers() == r'pod=~"chat-\\d+",team="a \"b\""'
 
 
 def test_floor_of_unknown_gpus_is_not_judged(raw: dict[str, Any]) -> None:

@@ -44,3 +44,14 @@ def test_a_few_vectors_of_a_kind_never_seen_are_drift(
     assert verdict.scores["novelty"] > verdict.thresholds["novelty"]
     assert verdict.scores["centroid"] < verdict.thresholds["centroid"]
     assert verdict.state == "yes"
+
+
+def test_copies_are_not_told_apart_by_rounding() -> None:
+    """Each of fifty vectors stands eight times: a copy is as near as all are, however computed: ln(401/401)² = 0."""
+    known = np.random.default_rng(3).standard_normal((50, 16)).astype(np.float32)
+    points = np.tile(known, (8, 1))
+    basis = fit_basis(points, seed=1)
+
+    assert not features(basis, points, remembered=True).novel.any()
+    assert not features(basis, known).novel.any()
+    assert not any(features(basis, one[None]).novel.any() for one in known)

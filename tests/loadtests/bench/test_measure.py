@@ -1,13 +1,19 @@
 """The truthful server and what is made of its log; no speed is asserted."""
 
+import http.client
 import json
+import socket
 import ssl
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from loadtests.bench import measure
 from loadtests.bench.measure import compare, exacter
 from loadtests.bench.mock import BenchError, Sent, Truth, build, certificate, serving
 from loadtests.bench.tools import Load, Said, installed, vllm_bench
@@ -54,6 +60,27 @@ def test_the_server_speaks_tls_and_logs_the_same(tmp_path: Path) -> None:
     assert list(truth.requests) == ["abc"]
 
 
+def test_a_client_that_vanishes_ends_no_other_ones_tls(tmp_path: Path) -> None:
+    """One connection ends without a word, as killed clients do; another, idle meanwhile, is answered."""
+    with serving(build(tmp_path, tls=True), 0.005, 0.002, 0, certificate(tmp_path)) as truth:
+        trusting = ssl.create_default_context(cafile=str(truth.certificate))
+        address = ("127.0.0.1", urlsplit(truth.url).port)
+        vanishing, staying = (
+            http.client.HTTPSConnection(*address, timeout=10, context=trusting) for _ in range(2)
+        )
+        for one in (staying, vanishing):
+            one.request("GET", "/v1/models")
+            assert one.getresponse().read()
+        vanishing.sock.shutdown(socket.SHUT_RDWR)
+        vanishing.close()
+        time.sleep(0.1)  # the server reads its end before the other one's request
+        staying.request("POST", "/v1/completions", '{"max_tokens": 2}')
+        answer = staying.getresponse().read()
+        staying.close()
+
+    assert answer.endswith(b"data: [DONE]\n\n")
+
+
 def test_matched_errors_by_hand() -> None:
     """True TTFT 10 ms reported as 12: 2 ms off; true gap 5 ms reported as 5.5: 500 µs off; 2 requests in 0.5 s."""
     truth = Truth(
@@ -90,6 +117,25 @@ def test_who_is_more_exact_by_hand() -> None:
         "ours_and_theirs": {"ttft_bias_ms p50": (0.5, -0.3), "ttft_bias_ms p99": (1.0, 2.0)},
         "theirs_is_smaller": ["ttft_bias_ms p50"],
     }
+
+
+def test_a_rate_that_cannot_be_measured_loses_no_other_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After all clients were measured, ours fails at a peer's rate: the line says why, and the run goes on."""
+
+    def refused(*_: object) -> dict[str, Any]:
+        raise BenchError("no request was answered")
+
+    monkeypatch.setattr(measure, "_measure", refused)
+    clients = {
+        "inferwatch": {"open_loop": {"50%": {"rate": 9.0}}},
+        "peer": {"open_loop": {"50%": {"rate": 7.0}}},
+    }
+
+    assert measure._at_the_same_rates(clients, tmp_path, tmp_path) == [
+        {"peer": "peer", "rate": 7.0, "error": "no request was answered"}
+    ]
 
 
 def test_nothing_measured_is_an_error() -> None:
