@@ -3,16 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from inferwatch.scenarios.row import Row
 from inferwatch.stack.backfill import ServiceHistory
 from inferwatch.stack.services import SIM_MODEL
 from slo.base import Strict
 from slo.names import alerts, labels
-from slo.node import Threshold
 from slo.objectives import Service
-from slo.signals import For
 from slo.spec import Spec
 
 DAY_HOURS = 24.0
@@ -50,8 +48,10 @@ def hold_notes(spec: Spec, rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _shipped_seconds(spec: Spec, path: tuple[str, ...]) -> float:
-    held: For | Threshold = reduce(getattr, path, spec)  # type: ignore[assignment]  # where the paths lead
-    return held.for_
+    held: Any = spec
+    for name in path:
+        held = getattr(held, name)
+    return float(held.for_)
 
 
 def _with_hold(part: Part, path: tuple[str, ...]) -> Part:

@@ -162,19 +162,14 @@ def _repeats(course: Course, own: Sequence[Notice]) -> Iterable[str]:
 
 
 def _intruders(course: Course, own: Sequence[Notice]) -> list[str]:
-    """
-    What fired and must not: before the fault pages and what the fault must bring, later what the row does not list.
-
-    What may fire is neither demanded nor a failure, before the fault too: it may be what an earlier row brought.
-    """
+    """What fired and must not: before the fault anything, later what the row does not list."""
     row, said = course.row, []
-    brought = {one.alert for one in row.fires}
-    listed = brought | set(row.may_fire)
+    listed = {one.alert for one in row.fires} | set(row.may_fire)
     for notice in own:
         if notice.status != "firing" or notice.alert == alerts.WATCHDOG:
             continue
         paging = notice.labels.get(SEVERITY) == PAGE
-        if notice.received_at < course.fault_at and (paging or row.quiet or notice.alert in brought):
+        if notice.received_at < course.fault_at and (paging or row.quiet or notice.alert in listed):
             said.append(f"{notice.alert} came before the fault: {notice.summary}")
         elif notice.alert in row.silent or (notice.alert not in listed and (paging or row.quiet)):
             said.append(f"{notice.alert} must stay silent, and came: {notice.summary}")

@@ -135,17 +135,6 @@ def test_a_warning_that_was_there_before_the_fault_is_none_of_its_own() -> None:
     assert found.failures == ("KvCachePressure came before the fault: KvCachePressure of svc",)
 
 
-def test_a_ticket_that_may_fire_may_have_been_an_earlier_rows() -> None:
-    """5 s before the fault a ticket that another row of the stage brought: no failure, where a page is one."""
-    row = Row("svc", Nothing(None), fires=(Expected("EngineDown"),), may_fire=("SpansLost",))
-    came = [notice(12, "EngineDown"), notice(42, "EngineDown", "resolved")]
-
-    assert played(Bench(row).course(), [notice(-5, "SpansLost", severity="ticket"), *came]).passed
-    assert played(Bench(row).course(), [notice(-5, "SpansLost"), *came]).failures == (
-        "SpansLost came before the fault: SpansLost of svc",
-    )
-
-
 def test_an_end_before_the_mend_is_no_recovery() -> None:
     """Of two alerts one came at 12 s and ended at 15 s; the other came at 20 s, and only then the fault was mended."""
     row = Row("svc", Nothing(None), fires=(Expected("EngineDown"), Expected("ServiceDown")))
