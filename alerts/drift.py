@@ -82,7 +82,7 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
             "warning",
             f"{{{{ $labels.service }}}}: latency rises over its baseline, or embeddings drift{LIVE}",
             f"{told} A critical cell is a warning here while {alerts.LATENCY_BURN_FAST}, which came first, pages.",
-            for_seconds=joint.for_,
+            for_seconds=joint.warn_for,
             labels=scope.labels,
             links=links(scope.spec, alerts.JOINT_WARN, "drift"),
         ),

@@ -168,6 +168,7 @@ class Joint(Strict):
     min_requests: int = Field(ge=1)
     hysteresis_ratio: float = Field(ge=0)
     for_: Seconds = Field(alias="for")
+    warn_for: Seconds
     latency_bands: tuple[Band, ...]
     cells: dict[str, dict[DriftState, Level]]
 

@@ -43,7 +43,7 @@ def compressed(plan: Plan) -> Spec:
         "repeat_interval_seconds": 3600,
     }  # fmt: skip
     raw["latency"] |= {"window": f"{plan.window // 2}s"}
-    raw["joint"] |= {"for": "2s", "min_requests": 5}
+    raw["joint"] |= {"for": "2s", "warn_for": "7s", "min_requests": 5}
     raw["drift"] |= {
         "window": f"{plan.window}s", "slices": plan.slices, "every": "1s",
         "sample_size": plan.sample_size, "min_samples": plan.min_samples, "swapped": {"for": "2s"},

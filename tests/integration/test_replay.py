@@ -48,12 +48,11 @@ def test_overload_is_a_queue_and_broken_latency_promises(fired: dict[str, Alerts
     0.7 in the hour before: bad ones are 14.4 % of the hour after 0.144 × 2520 ÷ (9.4 - 0.144 × 8.8) = 45 s of
     them, for both latency promises. Output tokens came in time: all 1166 counts are under 0.1 s.
     Prompts are rejected with 4xx only, which are the clients' own: nothing about availability.
-    The P95 goes from under 1 s to over 5 s with no drift known, which warns once two slow evaluations saw it, 30 s
-    apart: that may be just before the recording ends or just after.
+    The P95 goes from under 1 s to over 5 s with no drift known, which would warn after five minutes.
     """
     alerts = fired["overload"]
 
-    assert set(alerts) - {("LatencyOrDriftWarning", "")} == {
+    assert set(alerts) == {
         ("WaitingRequestsHigh", ""),
         ("LatencyBurnFast", "time-to-first-token"),
         ("LatencyBurnFast", "request-latency"),
