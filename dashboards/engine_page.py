@@ -209,6 +209,7 @@ def _load(spec: Spec) -> Band:
                 width=8,
                 limits=((waiting, ORANGE),),
                 colours=(SKY, RED),
+                unit_words="requests",
             ),
             timeseries(
                 "KV cache in use",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.steps import PLAIN, Steps, describe, lettered, thresholds
+from dashboards.steps import PLAIN, Steps, axis_label, describe, lettered, thresholds
 from dashboards.style import Json, ModernPanel, Query
 
 
@@ -12,7 +12,7 @@ def heatmap(
     exemplar: bool = True, decimals: int | None = None, unit_words: str = "",
 ) -> ModernPanel:  # fmt: skip
     """A histogram over time: *expr* is `sum by (le)` of an increase; cells are observations per bucket."""
-    axis: Json = {"axisPlacement": "left", "reverse": False, "unit": unit}
+    axis: Json = {"axisPlacement": "left", "reverse": False, "unit": unit, **axis_label(unit, unit_words)}
     if decimals is not None:
         axis["decimals"] = decimals
     reading = f"{says} Read it as: brighter cells hold more observations; up is slower or larger."

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dashboards.steps import PLAIN_NUMBERS
 from slo.duration import parse_seconds
 
 Json = Mapping[str, Any]
@@ -125,6 +126,9 @@ def _units(one: Json) -> Iterator[str]:
     """A ratio is 0 to 1 with percentunit: not multiplied by 100, not compared with 90."""
     defaults = one.get("fieldConfig", {}).get("defaults", {})
     exprs = [t.get("expr", "") for t in one.get("targets", ())]
+    label = defaults.get("custom", {}).get("axisLabel")
+    if one.get("type") == "timeseries" and defaults.get("unit") in PLAIN_NUMBERS and not label:
+        yield "plain numbers on its axis; say what they count with axisLabel"
     if defaults.get("unit") == "percentunit":
         if any(re.search(r"\b100\s*\*|\*\s*100\b", e) for e in exprs):
             yield "x100 combined with percentunit"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dashboards.steps import PLAIN, Steps, describe, fixed_colours, lettered, reduced, thresholds
+from dashboards.steps import PLAIN, Steps, axis_label, describe, fixed_colours, lettered, reduced, thresholds
 from dashboards.style import GREY, SERIES, Json, ModernPanel, Query
 
 
@@ -48,6 +48,7 @@ def timeseries(
         "spanNulls": False, "stacking": {"group": "A", "mode": "normal" if stack else "none"},
         "scaleDistribution": {"type": "log", "log": 10} if log else {"type": "linear"},
         "thresholdsStyle": {"mode": "line+area" if limits else "off"},
+        **axis_label(unit, unit_words),
     }  # fmt: skip
     defaults: Json = {
         "color": {"mode": "palette-classic"},

@@ -19,6 +19,9 @@ UNITS = {
 }
 """Grafana unit -> the words that a panel's description uses."""
 
+PLAIN_NUMBERS = frozenset({"none", "short"})
+"""Units that say nothing beside the number."""
+
 Steps = Sequence[tuple[float | None, str]]
 PLAIN: Steps = ((None, SERIES[0]),)
 
@@ -50,6 +53,11 @@ def thresholds(steps: Steps) -> Json:
 def describe(says: str, unit: str, source: str, unit_words: str = "") -> str:
     """The sentence a reader needs, then the unit and where the numbers come from."""
     return f"{says} Unit: {unit_words or UNITS[unit]}. Source: {source}."
+
+
+def axis_label(unit: str, unit_words: str) -> Json:
+    """The words beside the axis where the numbers on it carry no unit."""
+    return {"axisLabel": unit_words} if unit in PLAIN_NUMBERS and unit_words else {}
 
 
 def lettered(queries: Sequence[Query]) -> list[Query]:

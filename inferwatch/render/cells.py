@@ -10,7 +10,7 @@ from inferwatch.render import theme
 from inferwatch.render.canvas import Canvas, Cells, Rect, Text, fit, text_width
 from inferwatch.render.fetch import Answer, Event
 from inferwatch.render.fields import series_name
-from inferwatch.render.frame import HEAD, PAD, Plot, gutter, mark_events, time_axis, value_axis
+from inferwatch.render.frame import HEAD, PAD, Plot, axis_title, gutter, mark_events, time_axis, value_axis
 from inferwatch.render.units import show
 from inferwatch.render.variables import Window
 
@@ -65,10 +65,11 @@ def draw(canvas: Canvas, panel: Json, given: Sequence[Answer], view: Window, eve
         return
     first, last = max(used[0] - 1, 0), min(used[-1] + 1, len(found.bounds) - 1)
     bounds, counts = found.bounds[first : last + 1], found.counts[first : last + 1]
-    unit = panel["options"]["yAxis"].get("unit", "short")
+    axis = panel["options"]["yAxis"]
+    unit, above = axis.get("unit", "short"), HEAD + 6 + axis_title(canvas, axis.get("axisLabel", ""))
     marks = [(i + 1.0, _bound(b, unit)) for i, b in enumerate(bounds)]
     plot = Plot(
-        gutter([text for _, text in marks]), HEAD + 6, canvas.width - PAD - 46, canvas.height - 30, view,
+        gutter([text for _, text in marks]), above, canvas.width - PAD - 46, canvas.height - 30, view,
         0, float(len(bounds)),
     )  # fmt: skip
     top = max(v for row in counts for v in row.values())

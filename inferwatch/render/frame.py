@@ -58,6 +58,14 @@ def value_axis(canvas: Canvas, plot: Plot, marks: Sequence[tuple[float, str]]) -
             last = y
 
 
+def axis_title(canvas: Canvas, label: str) -> float:
+    """Write what the numbers on the axis count above them; return the pixels that it takes."""
+    if not label:
+        return 0.0
+    canvas.add(Text(PAD, HEAD + 8, fit(label, canvas.width - 2 * PAD, 10), "muted", 10))
+    return 14.0
+
+
 def gutter(texts: Sequence[str]) -> float:
     """Pixels that the value axis needs left of the plot."""
     return PAD + max((text_width(t, 10) for t in texts), default=0.0) + 8

@@ -12,6 +12,7 @@ from inferwatch.render.frame import (
     HEAD,
     PAD,
     Plot,
+    axis_title,
     gutter,
     legend,
     legend_rows,
@@ -58,7 +59,8 @@ def _plot(
     real = [v for v in values if math.isfinite(v)]
     log = settings.get("custom", {}).get("scaleDistribution", {}).get("type") == "log"
     low, high = _bounds(settings, real, log)
-    height = canvas.height - HEAD - 48
+    top = HEAD + 4 + axis_title(canvas, settings.get("custom", {}).get("axisLabel", ""))
+    height = canvas.height - top - 44
     if log:
         values_at = ticks.logarithmic(low, high)
     elif shared.unit == "s" and low == 0:
@@ -70,7 +72,7 @@ def _plot(
     marks = [(v, show(v, shared.unit)) for v in values_at]
     left = gutter([text for _, text in marks])
     warp = math.log10 if log else float
-    return Plot(left, HEAD + 4, canvas.width - PAD, canvas.height - 46, view, low, high, warp), marks
+    return Plot(left, top, canvas.width - PAD, canvas.height - 46, view, low, high, warp), marks
 
 
 def _bounds(settings: Json, real: Sequence[float], log: bool) -> tuple[float, float]:

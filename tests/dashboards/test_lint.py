@@ -119,3 +119,12 @@ def test_the_provisioned_files_are_right() -> None:
     assert file["datasources"][0]["uid"] == "prometheus"
     (provider,) = dashboard_provider()["providers"]
     assert (provider["allowUiUpdates"], provider["type"]) == (False, "file")
+
+
+def test_an_axis_of_plain_numbers_says_what_they_count() -> None:
+    """Lines at 3 mean nothing where neither unit nor label says three of what; a second has its unit."""
+    panel = {"type": "timeseries", "description": "x. Unit: cores. Source: y.", "targets": []}
+    told = "plain numbers on its axis; say what they count with axisLabel"
+    for unit, label, faults in (("none", "", [told]), ("short", "cores", []), ("s", "", [])):
+        settings = {"unit": unit, "custom": {"axisLabel": label}}
+        assert lint.panel(panel | {"fieldConfig": {"defaults": settings}}) == faults
