@@ -152,7 +152,10 @@ def power_curve(log_ratios: Sequence[float], spec: Spec, bound: float) -> dict[i
     Percent slower → share of passes, by drawing pairs from the noise measured between equal builds.
 
     As a release does: the first pairs say by their noise how many are needed, then it is judged once.
+    Without a pair of equal builds there is no noise to draw from, and the curve is empty.
     """
+    if not log_ratios:
+        return {}
     rng = random.Random(0)
     middle = sum(log_ratios) / len(log_ratios)
     noise = [log - middle for log in log_ratios]

@@ -5,12 +5,15 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
+MOST_TOKENS = 10_000_000
+"""More than any engine takes; a slip of the pen must not fill the memory with one prompt."""
+
 _FORMS = "N, uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA:MAX or choice:N,N,…"
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """A distribution of token counts, each at least 1.
+    """A distribution of token counts, each from 1 to MOST_TOKENS.
 
     constant: values = (n,); uniform: values = (low, high), both included; choice: equally likely values;
     lognormal: values = (median, sigma of the logarithm, largest), larger draws are cut to the largest.
@@ -42,7 +45,7 @@ class Lengths:
         return made
 
     def check(self) -> None:
-        """Raise ValueError unless every draw is a whole number of at least 1."""
+        """Raise ValueError unless every draw is a whole number from 1 to MOST_TOKENS."""
         values = self.values
         wanted = {"constant": 1, "uniform": 2, "lognormal": 3}.get(self.kind, len(values) or 1)
         smallest_index = 0
@@ -54,6 +57,9 @@ class Lengths:
             raise ValueError(f"lengths {self}: sigma is at least 0 and the largest at least the median")
         if self.kind == "choice" and min(values) < 1:
             raise ValueError(f"lengths {self}: counts start at 1")
+        counts = values[:1] + values[2:] if self.kind == "lognormal" else values
+        if max(counts) > MOST_TOKENS:
+            raise ValueError(f"lengths {self}: counts end at {MOST_TOKENS}")
 
     def draw(self, rng: random.Random) -> int:
         """One token count."""

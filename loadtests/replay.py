@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from loadtests.lengths import MOST_TOKENS
 from loadtests.workload import Due
 
 Format = Literal["azure", "burstgpt", "mooncake"]
@@ -33,8 +34,9 @@ def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]
         for number, row in _rows(lines, kind, path):
             try:
                 at, due = _READERS[kind](row)
-                if not math.isfinite(at) or min(due.prompt_tokens or 0, due.output_tokens or 0) < 0:
-                    raise ValueError("times are finite and counts are at least 0")
+                counts = due.prompt_tokens or 0, due.output_tokens or 0
+                if not math.isfinite(at) or min(counts) < 0 or max(counts) > MOST_TOKENS:
+                    raise ValueError(f"times are finite and counts from 0 to {MOST_TOKENS}")
             except (KeyError, ValueError, TypeError, AttributeError) as error:
                 wanted = _WANTED[kind]
                 raise TraceError(

@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 from inferwatch.cli import COMMANDS, _about_files, main
 from inferwatch.commands import gen
+from inferwatch.commands.status import lines
 from inferwatch.stack import checks, generated
 from inferwatch.stack.checks import Fault
+from inferwatch.stack.health import EngineHealth, ServiceHealth, Status
 
 RUNNER = CliRunner()
 
@@ -101,6 +103,19 @@ def test_status_of_nothing_exits_with_3(tmp_path: Path) -> None:
     answer = RUNNER.invoke(main, ["status", "--dir", str(tmp_path)])
 
     assert (answer.exit_code, answer.output) == (3, "nothing is running; start it with `inferwatch up`\n")
+
+
+def test_status_columns_stand_under_each_other() -> None:
+    """The longest name sets the width: `pid` stands in one column."""
+    services = [
+        ServiceHealth(name, "ready", f"http://127.0.0.1:{port}", 7, "log")
+        for name, port in (("engine", 80), ("exporter-of-something-long", 29999))
+    ]
+    found = Status(tuple(services), (EngineHealth("http://127.0.0.1:8000", "up"),), (), (), None)
+
+    shown = [line for line in lines(found) if " pid " in line]
+
+    assert len({line.index(" pid ") for line in shown}) == 1 and len(shown) == 2
 
 
 def test_status_as_json_is_one_object(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def command(tries: int, lanes: int, keep: Path | None, as_json: bool) -> None:
     else:
         for name, count in right.items():
             click.echo(f"{name}: right in {count} of {tries}")
+        if not curve:
+            click.echo("no power curve: no pair of equal builds came to its end")
         for percent, share in curve.items():
             click.echo(f"{percent:>3} % slower: passes {share:6.1%} {'█' * round(share * 40)}")
         for name, code in broken.items():

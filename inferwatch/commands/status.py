@@ -38,11 +38,14 @@ def lines(found: Status) -> list[str]:
     if not found.services:
         return ["nothing is running; start it with `inferwatch up`"]
     shown = ["services"]
+    width = max(len(service.name) for service in found.services)
+    url_width = max(len(one.url) for one in (*found.services, *found.engines))
     for service in found.services:
         hint = "" if service.state == health.READY else f"  see {service.log}"
-        shown.append(f"  {service.name:<16} {service.state:<14} {service.url:<24} pid {service.pid}{hint}")
+        where = f"{service.url:<{url_width}} pid {service.pid}{hint}"
+        shown.append(f"  {service.name:<{width}} {service.state:<14} {where}")
     shown.append("engines")
-    shown += [f"  {engine.url:<31} {engine.state}" for engine in found.engines]
+    shown += [f"  {engine.url:<{url_width}} {engine.state}" for engine in found.engines]
     shown.append("alerts")
     if found.firing is None:
         shown.append("  Alertmanager cannot be asked")

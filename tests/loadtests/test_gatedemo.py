@@ -27,3 +27,8 @@ def test_noise_asks_for_pairs_until_a_good_build_passes() -> None:
     assert curve[5] == pytest.approx(0.05, abs=0.04)
     assert curve[10] < 0.001
     assert curve == dict(sorted(curve.items())) and list(curve) == list(range(13))
+
+
+def test_without_a_pair_of_equal_builds_there_is_no_curve() -> None:
+    """Every healthy try broke off before its first pair: that is to be told, not divided by."""
+    assert power_curve([], spec.load(), bound=0.05) == {}

@@ -30,7 +30,21 @@ def test_lognormal_median() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "-3", "x", "uniform:5:3", "uniform:5", "lognormal:9:1:3", "choice:", "choice:1,0", "zipf:1:2"],
+    [
+        "",
+        "0",
+        "-3",
+        "x",
+        "uniform:5:3",
+        "uniform:5",
+        "lognormal:9:1:3",
+        "choice:",
+        "choice:1,0",
+        "zipf:1:2",
+        "10000001",
+        "uniform:1:99999999",
+        "lognormal:200:1:1e12",
+    ],
 )
 def test_what_makes_no_sense_is_refused(text: str) -> None:
     """The error shows the text and how to write it."""
