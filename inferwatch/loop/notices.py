@@ -1,8 +1,8 @@
 """The receiver's notifications.jsonl -> when which alert was delivered firing or resolved."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,32 @@ class Notice:
 
 
 def read(path: Path) -> list[Notice]:
-    """Return all notices so far, oldest first; none when nothing was delivered yet."""
-    return [notice for delivery in receiver.read(path) for notice in _alerts(delivery)]
+    """
+    Return all notices so far, oldest first; none when nothing was delivered yet.
+
+    A group that is over ends all that it held: an Alertmanager that was started again, and does not know an alert
+    yet, says so without naming it, and its peers then take the end for told.
+    """
+    return list(_told(receiver.read(path)))
+
+
+def _told(deliveries: Iterable[dict[str, Any]]) -> Iterator[Notice]:
+    told: dict[tuple[str, tuple[tuple[str, str], ...]], Notice] = {}
+    for delivery in deliveries:
+        group = delivery["groupKey"]
+        for notice in _alerts(delivery):
+            yield notice
+            told[group, _identity(notice)] = notice
+        if delivery["status"] != "resolved":
+            continue
+        for key in [key for key in told if key[0] == group]:
+            last = told.pop(key)
+            if last.status == "firing":
+                yield replace(last, received_at=delivery[receiver.RECEIVED_AT], status="resolved")
+
+
+def _identity(notice: Notice) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(notice.labels.items()))
 
 
 def _alerts(delivery: dict[str, Any]) -> Iterator[Notice]:
@@ -61,5 +85,5 @@ def unresolved(path: Path) -> set[str]:
     """Return the names of alerts whose last notice says firing, for any of their label sets."""
     last: dict[tuple[tuple[str, str], ...], Notice] = {}
     for notice in read(path):
-        last[tuple(sorted(notice.labels.items()))] = notice
+        last[_identity(notice)] = notice
     return {n.alert for n in last.values() if n.status == "firing"}

@@ -66,11 +66,18 @@ FLEET = (
     Row(
         "kv-thrash",
         Sim("kv_thrash"),
-        fires=(
-            Expected(alerts.PREEMPTION_STORM, level=1.0),
-            Expected(alerts.KV_CACHE_PRESSURE, level=0.99),
-        ),
-        may_fire=QUEUE,
+        fires=(Expected(alerts.PREEMPTION_STORM, level=1.0),),
+        may_fire=(*QUEUE, alerts.KV_CACHE_PRESSURE),
+        history=QUIET,
+        requests_per_second=8,
+    ),
+    Row(
+        "kv-full",
+        # The same fault kept up until the pressure is told, which is held for five minutes: in one row the storm's
+        # end would wait for it.
+        Sim("kv_thrash"),
+        fires=(Expected(alerts.KV_CACHE_PRESSURE, level=0.99),),
+        may_fire=(*QUEUE, alerts.PREEMPTION_STORM),
         history=QUIET,
         requests_per_second=8,
     ),

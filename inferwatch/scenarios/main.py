@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.5
 WARMUP_SECONDS = 60.0
 """Every slow evaluation ran once and the base window is full before the first fault."""
 ROWS_A_CPU = 20
-"""83 rows on two CPUs left none idle: three of them were as late as a starved machine makes them."""
+"""All rows on two CPUs left none idle: three of them were as late as a starved machine makes them."""
 
 
 def run(settings: Settings, rows: Sequence[Row], reporter: Reporter) -> dict[str, Any]:

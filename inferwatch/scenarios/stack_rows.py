@@ -21,7 +21,7 @@ WATCHERS = (
         "exporter-lost",
         Kill("exporter-engine"),
         fires=(
-            # The lost canary of the row above is the same kind of page.
+            # The lost canary of the row before is the same kind of page.
             Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE}, joins=True),
             Expected(alerts.EXPORTER_DOWN, {"job": labels.JOB_ENGINE_EXPORTER}, joins=True),
         ),
@@ -29,6 +29,7 @@ WATCHERS = (
         silent=(alerts.ENGINE_DOWN, alerts.SERVICE_DOWN, alerts.TARGET_VANISHED),
         stage="watchers",
         engines=0,
+        after=("canary-lost",),
     ),
     Row(
         "node-agent-lost",

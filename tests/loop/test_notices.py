@@ -6,13 +6,15 @@ from pathlib import Path
 from inferwatch.loop.notices import first, read, unresolved, wait_for_any
 
 
-def deliver(path: Path, at: float, status: str, *names: str) -> None:
+def deliver(path: Path, at: float, status: str, *names: str, group: str = "g") -> None:
     """Append one webhook as the receiver writes it."""
     alerts = [
         {"status": status, "labels": {"alertname": n}, "annotations": {"summary": f"{n} now"}} for n in names
     ]
     with path.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps({"received_at": at, "alerts": alerts}) + "\n")
+        lines.write(
+            json.dumps({"received_at": at, "status": status, "groupKey": group, "alerts": alerts}) + "\n"
+        )
 
 
 def test_first_notice_after_the_fault(tmp_path: Path) -> None:
@@ -41,3 +43,36 @@ def test_unresolved_are_those_whose_last_word_is_firing(tmp_path: Path) -> None:
     deliver(path, 3.0, "firing", "B")
 
     assert unresolved(path) == {"B"}
+
+
+def test_a_group_that_is_over_ends_what_it_does_not_name(tmp_path: Path) -> None:
+    """
+    As delivered by two real Alertmanagers, one of them just started again: the first had told of Degraded, the new
+    one knew of the broken rule only and called the group resolved; Degraded's own end was never sent.
+    """
+    path = tmp_path / "n.jsonl"
+    deliver(path, 1.0, "firing", "Degraded", "RuleBroken")
+    deliver(path, 2.0, "firing", "Elsewhere", group="another")
+    deliver(path, 31.0, "resolved", "RuleBroken")
+
+    ends = [(n.alert, n.received_at) for n in read(path) if n.status == "resolved"]
+
+    assert ends == [("RuleBroken", 31.0), ("Degraded", 31.0)]
+    assert unresolved(path) == {"Elsewhere"}
+
+
+def test_what_was_told_to_be_over_ends_once(tmp_path: Path) -> None:
+    """Named as resolved while others of its group fired: the end of the group adds nothing to it."""
+    path = tmp_path / "n.jsonl"
+    deliver(path, 1.0, "firing", "A", "B")
+    with path.open("a", encoding="utf-8") as lines:
+        mixed = [{"status": s, "labels": {"alertname": n}} for n, s in (("A", "resolved"), ("B", "firing"))]
+        lines.write(
+            json.dumps({"received_at": 2.0, "status": "firing", "groupKey": "g", "alerts": mixed}) + "\n"
+        )
+    deliver(path, 3.0, "resolved", "B")
+
+    assert [(n.alert, n.received_at) for n in read(path) if n.status == "resolved"] == [
+        ("A", 2.0),
+        ("B", 3.0),
+    ]

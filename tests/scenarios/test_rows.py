@@ -1,5 +1,7 @@
 """The table of the matrix: every alert stands in it, and every row can run."""
 
+from pathlib import Path
+
 import click
 import pytest
 
@@ -15,6 +17,7 @@ from sim import scenarios as sim_scenarios
 from slo import spec as slo_spec
 from slo.names import alerts
 
+RUNBOOKS = Path(__file__).parents[2] / "alerts" / "runbooks"
 ROWS_OF = {stage: [row for row in ROWS if row.stage == stage] for stage in {row.stage for row in ROWS}}
 SPECS = {stage: derive.staged(slo_spec.load(), served(stage, rows), rows) for stage, rows in ROWS_OF.items()}
 
@@ -28,6 +31,18 @@ def test_every_alert_stands_in_a_row() -> None:
     assert generated == ours
     assert ours - shown == set()
     assert shown - ours == set()
+
+
+def test_every_runbook_names_the_rows_of_its_alert() -> None:
+    """Its last sentence: which faults of the matrix were seen to bring the alert."""
+    rows: dict[str, list[str]] = {}
+    for row in ROWS:
+        for expected in row.fires:
+            rows.setdefault(expected.alert, []).append(row.name)
+    for alert, names in rows.items():
+        told = (RUNBOOKS / f"{alert}.md").read_text(encoding="utf-8")
+        wanted = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+        assert told.endswith(f"In the matrix: {wanted}.\n"), alert
 
 
 def test_every_scenario_of_the_simulated_engine_is_used() -> None:
