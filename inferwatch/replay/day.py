@@ -76,9 +76,8 @@ def run(settings: Settings, hours: float, reporter: Reporter) -> Day:
     columns = stretched(pages, steps, spec.intervals.scrape_seconds, random.Random(SEED))
     tests = _write(spec, columns, steps, settings.run_dir / "day")
     promtool = binaries.resolve("promtool", settings, reporter).path
-    with reporter.task(f"judging {hours:g} h with promtool"):
-        with ThreadPoolExecutor(len(tests)) as pool:
-            said = "".join(pool.map(partial(_judged, promtool), tests))
+    with reporter.task(f"judging {hours:g} h with promtool"), ThreadPoolExecutor(len(tests)) as pool:
+        said = "".join(pool.map(partial(_judged, promtool), tests))
     fired, trouble = told(said) if said else ((), "")
     return Day(hours, steps, len(columns), fired, trouble)
 
