@@ -98,6 +98,16 @@ def test_a_wrong_base_port_names_its_range(tmp_path: Path) -> None:
     assert answer.output == "Error: base port 80: choose one from 1024 to 65400\n"
 
 
+def test_accept_without_attached_engines_accepts_nothing(tmp_path: Path) -> None:
+    """What nobody has seen is not accepted by accident, for engines that are attached later; by its name it is."""
+    answer = RUNNER.invoke(main, ["slo", "accept", "--dir", str(tmp_path)])
+    assert (answer.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert "nothing is observed" in answer.output and "`inferwatch up URL…`" in answer.output
+
+    named = RUNNER.invoke(main, ["slo", "accept", "--service", "llm", "--dir", str(tmp_path)])
+    assert named.exit_code == 0 and "llm: accepted:" in named.output
+
+
 def test_status_of_nothing_exits_with_3(tmp_path: Path) -> None:
     """A script can tell `nothing was started` from `something is broken`."""
     answer = RUNNER.invoke(main, ["status", "--dir", str(tmp_path)])

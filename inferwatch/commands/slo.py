@@ -45,12 +45,17 @@ def suggest(
 
 
 @command.command("accept")
-@click.option("--service", help="An id in slo.yaml.  [default: that of the running stack]")
+@click.option("--service", help="An id in slo.yaml.  [default: that of the attached engines]")
 @stack_folder
 def accept(service: str | None, run_dir: Path | None) -> None:
     """Make the latency thresholds of slo.yaml promises for attached engines: from now on they page."""
     settings = settings_of(run_dir)
     selection = state.load(settings.state_file).selection
+    if service is None and (selection is None or selection.engine != "urls"):
+        raise StackError(
+            "nothing is observed: no engines are attached, and the latency of our own pages already; "
+            "attach yours with `inferwatch up URL…`, or name the service to accept it beforehand"
+        )
     spec = slo_spec.load(settings.spec_path)
     chosen = _service(spec, service or (selection.service if selection else None))
     observe.accept(settings, chosen.id)

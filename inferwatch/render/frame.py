@@ -89,8 +89,7 @@ def legend(
     right = canvas.width - PAD
     x, row = left, 0
     for number, (colour, name, value) in enumerate(entries):
-        text = fit(name, (right - left) * 0.6)
-        width = 14 + text_width(text) + (text_width(value) + 6 if value else 0) + 14
+        text, width = _entry(name, value, right - left)
         rest = f"+{len(entries) - number} more"
         last_row, more = row == rows - 1, number < len(entries) - 1
         room = right - (text_width(rest) + 10 if last_row and more else 0)
@@ -106,11 +105,18 @@ def legend(
         x += width
 
 
+def _entry(name: str, value: str, room: float) -> tuple[str, float]:
+    """The name as it is written, so that its mark and value fit into *room*, and the pixels of all three."""
+    beside = 28 + (text_width(value) + 6 if value else 0)
+    text = fit(name, min(room * 0.6, room - beside + 14))
+    return text, beside + text_width(text)
+
+
 def legend_rows(entries: Sequence[tuple[str, str, str]], width: float, at_most: int) -> int:
     """How many lines the legend needs in *width* pixels, at most *at_most*."""
     x, rows = 0.0, 1
     for _, name, value in entries:
-        need = 28 + text_width(fit(name, width * 0.6)) + (text_width(value) + 6 if value else 0)
+        _, need = _entry(name, value, width)
         if x and x + need - 14 > width:
             x, rows = 0.0, rows + 1
         x += need

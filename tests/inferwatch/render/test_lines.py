@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from inferwatch.promapi import Series
-from inferwatch.render.canvas import Canvas, Line, Rect, Text
+from inferwatch.render.canvas import Canvas, Line, Rect, Text, text_width
 from inferwatch.render.fetch import Answer, Event
 from inferwatch.render.fields import tracks
 from inferwatch.render.lines import draw
@@ -89,3 +89,25 @@ def test_many_series_end_in_a_count(panel: Any) -> None:
     texts = [s for s in canvas.shapes if isinstance(s, Text)]
     assert any(s.text.startswith("+") and s.text.endswith(" more") for s in texts)
     assert all(s.y <= canvas.height and s.x <= canvas.width for s in texts)
+
+
+def test_what_plain_numbers_count_stands_above_the_axis(panel: Any) -> None:
+    """The label is over the highest tick, and neither hides the other."""
+    one = panel("timeseries", ["x"])
+    one["fieldConfig"]["defaults"] |= {"unit": "none", "custom": {"axisLabel": "tokens per second"}}
+    texts = [s for s in drawn(one, Series({"a": "1"}, ((0, 1), (5, 4)))).shapes if isinstance(s, Text)]
+
+    (label,) = (text for text in texts if text.text == "tokens per second")
+    ticks = [text for text in texts if text.anchor == "end"]
+    assert ticks and all(tick.y - label.y >= 8 for tick in ticks)
+
+
+def test_a_long_name_leaves_its_value_inside_the_panel(panel: Any) -> None:
+    """The name is cut, never the value behind it."""
+    series = Series({"a": "a very long name of a series " * 9}, ((0, 1), (5, 123456789.0), (10, 3)))
+    canvas = Canvas(230, 300)
+    one = panel("timeseries", ["x"])
+    draw(canvas, one, tracks(one, [Answer("A", "{{a}}", "time_series", [series])]), VIEW, [])
+
+    (value,) = (s for s in canvas.shapes if isinstance(s, Text) and "max" in s.text)
+    assert value.x + text_width(value.text) <= canvas.width
