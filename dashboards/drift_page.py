@@ -181,7 +181,7 @@ def _together(spec: Spec) -> Band:
                 width=16,
                 colours=(SKY, ORANGE),
                 limits=((1, GREY),),
-                unit_words="times the baseline, share of the way to the threshold",
+                unit_words="times the baseline or threshold",
             ),
             scatter(
                 "Latency against drift",
@@ -191,7 +191,7 @@ def _together(spec: Spec) -> Band:
                 query(latency.expr, latency.legendFormat),
                 query(worst.expr, worst.legendFormat),
                 width=8,
-                unit_words="times the baseline, share of the way to the threshold",
+                unit_words="times the baseline, times the threshold",
             ),
         ],
     )

@@ -126,8 +126,12 @@ def _units(one: Json) -> Iterator[str]:
     """A ratio is 0 to 1 with percentunit: not multiplied by 100, not compared with 90."""
     defaults = one.get("fieldConfig", {}).get("defaults", {})
     exprs = [t.get("expr", "") for t in one.get("targets", ())]
-    label = defaults.get("custom", {}).get("axisLabel")
-    if one.get("type") == "timeseries" and defaults.get("unit") in PLAIN_NUMBERS and not label:
+    axis = one.get("options", {}).get("yAxis", {}) if one.get("type") == "heatmap" else {}
+    label = defaults.get("custom", {}).get("axisLabel") or axis.get("axisLabel")
+    numbers = {"timeseries": defaults.get("unit", "none"), "heatmap": axis.get("unit", "")}.get(
+        one.get("type", "")
+    )
+    if numbers in PLAIN_NUMBERS and not label:
         yield "plain numbers on its axis; say what they count with axisLabel"
     if defaults.get("unit") == "percentunit":
         if any(re.search(r"\b100\s*\*|\*\s*100\b", e) for e in exprs):

@@ -8,6 +8,9 @@ from typing import Literal
 MOST_TOKENS = 10_000_000
 """More than any engine takes; a slip of the pen must not fill the memory with one prompt."""
 
+MOST_SIGMA = 10.0
+"""A spread from a thousandth to thousands of times the median is one of 3."""
+
 _FORMS = "N, uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA:MAX or choice:N,N,…"
 
 
@@ -39,7 +42,7 @@ class Lengths:
                 made = cls("lognormal", (median, sigma, largest))
             else:
                 raise ValueError(f"unknown form {kind!r}")
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ValueError(f"lengths {text!r}: {error}; write {_FORMS}") from error
         made.check()
         return made
@@ -53,8 +56,10 @@ class Lengths:
             raise ValueError(f"lengths {self}: counts start at 1; write {_FORMS}")
         if self.kind == "uniform" and values[1] < values[0]:
             raise ValueError(f"lengths {self}: the upper end is below the lower end")
-        if self.kind == "lognormal" and (values[1] < 0 or values[2] < values[0]):
-            raise ValueError(f"lengths {self}: sigma is at least 0 and the largest at least the median")
+        if self.kind == "lognormal" and (not 0 <= values[1] <= MOST_SIGMA or values[2] < values[0]):
+            raise ValueError(
+                f"lengths {self}: sigma is from 0 to {MOST_SIGMA:g} and the largest at least the median"
+            )
         if self.kind == "choice" and min(values) < 1:
             raise ValueError(f"lengths {self}: counts start at 1")
         counts = values[:1] + values[2:] if self.kind == "lognormal" else values
@@ -74,7 +79,7 @@ class Lengths:
         return max(1, min(int(values[2]), round(drawn)))
 
     def __str__(self) -> str:
-        parts = [f"{value:g}" for value in self.values]
+        parts = [f"{value:.0f}" if value.is_integer() else repr(value) for value in self.values]
         if self.kind == "constant":
             return parts[0]
         return f"{self.kind}:{','.join(parts) if self.kind == 'choice' else ':'.join(parts)}"

@@ -140,7 +140,7 @@ class LoadPlan(Strict):
     abort_share: Ratio = 0.0
     abort_after_chunks: Tokens = Lengths("uniform", (1.0, 8.0))
     prefix_share: Ratio = 0.0
-    prefix_groups: int = Field(default=1, gt=0)
+    prefix_groups: int = Field(default=1, gt=0, le=10_000)
     tools_share: Ratio = 0.0
     tool_choice: Literal["auto", "required"] = "auto"
     reasoning: Literal["default", "on", "off"] = "default"

@@ -37,7 +37,7 @@ def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]
                 counts = due.prompt_tokens or 0, due.output_tokens or 0
                 if not math.isfinite(at) or min(counts) < 0 or max(counts) > MOST_TOKENS:
                     raise ValueError(f"times are finite and counts from 0 to {MOST_TOKENS}")
-            except (KeyError, ValueError, TypeError, AttributeError) as error:
+            except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
                 wanted = _WANTED[kind]
                 raise TraceError(
                     f"{path}:{number}: {error!r}: not a {kind} row; it needs {wanted}"

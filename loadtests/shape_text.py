@@ -1,5 +1,6 @@
 """A short text such as "ramp:1:20:60" -> segments of level over time, as the command line takes them."""
 
+import math
 from collections.abc import Callable
 
 from loadtests import shapes
@@ -22,9 +23,9 @@ def parse_shape(text: str) -> Segments:
     try:
         if kind == "steps":
             stages = [stage.split("@") for stage in rest.split(",")]
-            return shapes.steps([(float(seconds), float(level)) for level, seconds in stages])
+            return shapes.steps([(_finite(seconds), _finite(level)) for level, seconds in stages])
         count, make, form = _NUMBERS[kind]
-        numbers = [float(part) for part in rest.split(":")]
+        numbers = [_finite(part) for part in rest.split(":")]
         if len(numbers) != count:
             raise ValueError(f"{len(numbers)} numbers, it takes {form}")
         return make(*numbers)
@@ -32,3 +33,10 @@ def parse_shape(text: str) -> Segments:
         raise ValueError(f"shape {text!r}: unknown; write one of {FORMS}") from None
     except ValueError as error:
         raise ValueError(f"shape {text!r}: {error}; write one of {FORMS}") from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text.strip()} is no length of time and no level")
+    return value

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Process = Literal["poisson", "constant", "gamma"]
+MOST_PULSES = 100_000
+"""On every minute of two months; each is held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,10 @@ def pulses(
     if not 0 < width_s < period_s or not 0 <= first_s <= period_s:
         raise ValueError(
             f"pulses: {width_s:g} s wide every {period_s:g} s from {first_s:g} s is not possible"
+        )
+    if duration_s / period_s > MOST_PULSES:
+        raise ValueError(
+            f"pulses: {duration_s:g} s hold more than {MOST_PULSES} of them, every {period_s:g} s; make it shorter"
         )
     edges: list[tuple[float, float]] = [(first_s, base)] if first_s else []
     at = first_s

@@ -32,7 +32,7 @@ FOLDER = "replay"
 )
 @click.option(
     "--hours",
-    type=click.FloatRange(min=0.1),
+    type=click.FloatRange(min=0.1, max=168),
     default=24.0,
     show_default=True,
     help="Length of the healthy day.",

@@ -11,13 +11,19 @@ from inferwatch.stack import receiver
 
 @dataclass(frozen=True)
 class Notice:
-    """One alert of one delivered webhook; received_at is wall-clock seconds."""
+    """
+    One alert of one delivered webhook; received_at is wall-clock seconds.
+
+    Attributes:
+        implied: the webhook does not name the alert; it says that nothing in the alert's group fires.
+    """
 
     received_at: float
     alert: str
     status: str
     labels: dict[str, str]
     summary: str
+    implied: bool = False
 
 
 def read(path: Path) -> list[Notice]:
@@ -25,7 +31,8 @@ def read(path: Path) -> list[Notice]:
     Return all notices so far, oldest first; none when nothing was delivered yet.
 
     A group that is over ends all that it held: an Alertmanager that was started again, and does not know an alert
-    yet, says so without naming it, and its peers then take the end for told.
+    yet, says so without naming it, and its peers then take the end for told. Such a notice is `implied`: what still
+    fires is told again.
     """
     return list(_told(receiver.read(path)))
 
@@ -33,16 +40,17 @@ def read(path: Path) -> list[Notice]:
 def _told(deliveries: Iterable[dict[str, Any]]) -> Iterator[Notice]:
     told: dict[tuple[str, tuple[tuple[str, str], ...]], Notice] = {}
     for delivery in deliveries:
-        group = delivery["groupKey"]
+        group = delivery.get("groupKey", "")
         for notice in _alerts(delivery):
             yield notice
             told[group, _identity(notice)] = notice
-        if delivery["status"] != "resolved":
+        if delivery.get("status") != "resolved":
             continue
         for key in [key for key in told if key[0] == group]:
             last = told.pop(key)
             if last.status == "firing":
-                yield replace(last, received_at=delivery[receiver.RECEIVED_AT], status="resolved")
+                at = delivery[receiver.RECEIVED_AT]
+                yield replace(last, received_at=at, status="resolved", implied=True)
 
 
 def _identity(notice: Notice) -> tuple[tuple[str, str], ...]:

@@ -77,8 +77,8 @@ def run(settings: Settings, hours: float, reporter: Reporter) -> Day:
     tests = _write(spec, columns, steps, settings.run_dir / "day")
     promtool = binaries.resolve("promtool", settings, reporter).path
     with reporter.task(f"judging {hours:g} h with promtool"), ThreadPoolExecutor(len(tests)) as pool:
-        said = "".join(pool.map(partial(_judged, promtool), tests))
-    fired, trouble = told(said) if said else ((), "")
+        said = list(pool.map(partial(_judged, promtool), tests))
+    fired, trouble = merged(said)
     return Day(hours, steps, len(columns), fired, trouble)
 
 
@@ -87,10 +87,26 @@ def _judged(promtool: Path, test: Path) -> str:
     done = subprocess.run(
         [str(promtool), "test", "rules", str(test)], capture_output=True, text=True, check=False
     )
-    return (done.stdout + done.stderr or f"promtool ended with {done.returncode}") if done.returncode else ""
+    if done.returncode not in (
+        0,
+        1,
+    ):  # it says 1 where a test does not hold; by all else it did not come to an end
+        raise StackError(f"promtool ended with {done.returncode} on {test}: {done.stderr.strip()[-500:]}")
+    return done.stdout + done.stderr if done.returncode else ""
 
 
-def told(said: str) -> tuple[tuple[tuple[str, str], ...], str]:
+Fired = tuple[tuple[str, str], ...]
+"""(alert, severity) pairs."""
+
+
+def merged(said: Sequence[str]) -> tuple[Fired, str]:
+    """Return what fired in any of the tests, and every trouble of each: what one says does not excuse another."""
+    found = [told(text) for text in said if text]
+    fired = {one for pairs, _ in found for one in pairs}
+    return tuple(sorted(fired)), "\n".join(trouble for _, trouble in found if trouble)
+
+
+def told(said: str) -> tuple[Fired, str]:
     """Return what fired by promtool's own text of failures, and the text itself where it says more than that."""
     fired = sorted(set(_FIRED.findall(said)))
     only = bool(fired) and all("ALERTS{" in line for line in said.splitlines() if "expr:" in line)

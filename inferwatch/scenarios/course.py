@@ -15,6 +15,9 @@ LATE_FACTOR = 1.25
 PATIENCE_SECONDS = 45.0
 """How much longer a late one is waited for, so that the report has its delay."""
 
+RETOLD_SECONDS = 190.0
+"""Prometheus tells an Alertmanager within a minute, a group that was notified waits 125 s: what fires is told again then."""
+
 
 class Phase(Enum):
     """Where a row stands."""
@@ -102,7 +105,9 @@ class Course:
         ]
         longest = max((one.recovers_seconds or 0.0 for one in awaited), default=0.0)
         return now > self.mended_at + longest or all(
-            self.recovered(one, notices) is not None for one in awaited
+            (over := self.recovered(one, notices)) is not None
+            and (not over.implied or now > over.received_at + RETOLD_SECONDS)
+            for one in awaited
         )
 
     def delivered(self, expected: Expected, notices: Sequence[Notice]) -> Notice | None:
@@ -124,6 +129,8 @@ class Course:
         over = "resolved" if expected.status == "firing" else "firing"
         ends: dict[tuple[tuple[str, str], ...], Notice | None] = {}
         for notice in notices:
+            if notice.implied and not 0 < self.mended_at <= notice.received_at:
+                continue  # the fault is still there: what fires is told again
             if self.row.owns(notice) and expected.matches(notice) and notice.received_at >= self.fault_at:
                 key = tuple(sorted(notice.labels.items()))
                 ends[key] = (ends.get(key) or notice) if notice.status == over else None

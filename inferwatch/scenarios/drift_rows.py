@@ -34,8 +34,7 @@ DRIFT = (
         # and what is asked is about something else.
         OtherEmbeddings(SHIFTED, "slow_decode", {"factor": 4}),
         fires=(Expected(alerts.JOINT_CRITICAL, level=4.0, once=True),),
-        # Either of the two alone, which is there first and, once answers are quick again, for as long as vectors
-        # of the other topics are in the window.
+        # Once answers are quick again drift is alone, for as long as vectors of the other topics are in the window.
         may_fire=(alerts.JOINT_WARN,),
         # The promise on each token is broken by all answers, and its page comes due after four minutes.
         silent=OTHERS,
@@ -112,9 +111,8 @@ DRIFT = (
         WithoutReference(),
         fires=(Expected(alerts.DRIFT_UNKNOWN),),
         # The exporter's window begins anew with the mend, at vectors that differ from run to run: now and then such a
-        # window is called drift, as often as slo.yaml allows.
-        may_fire=(alerts.JOINT_WARN,),
-        silent=(*(one for one in OTHERS if one != alerts.DRIFT_UNKNOWN), alerts.JOINT_CRITICAL),
+        # window is called drift, as often as slo.yaml allows, and never for as long as a warning is held.
+        silent=_but(alerts.DRIFT_UNKNOWN),
         stage="drift",
         engines=0,
         sent=Sent(),

@@ -128,3 +128,6 @@ def test_an_axis_of_plain_numbers_says_what_they_count() -> None:
     for unit, label, faults in (("none", "", [told]), ("short", "cores", []), ("s", "", [])):
         settings = {"unit": unit, "custom": {"axisLabel": label}}
         assert lint.panel(panel | {"fieldConfig": {"defaults": settings}}) == faults
+        axis = {"unit": unit, "axisLabel": label}
+        assert (told in lint.panel(panel | {"type": "heatmap", "options": {"yAxis": axis}})) == bool(faults)
+    assert lint.panel(panel | {"fieldConfig": {"defaults": {}}}) == [told]

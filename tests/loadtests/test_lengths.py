@@ -9,7 +9,14 @@ from loadtests.lengths import Lengths
 
 @pytest.mark.parametrize(
     ("text", "low", "high"),
-    [("7", 7, 7), ("uniform:3:5", 3, 5), ("lognormal:100:0.5:150", 1, 150), ("choice:2,4", 2, 4)],
+    [
+        ("7", 7, 7),
+        ("uniform:3:5", 3, 5),
+        ("lognormal:100:0.5:150", 1, 150),
+        ("choice:2,4", 2, 4),
+        ("1048576", 1048576, 1048576),
+        ("choice:7,10000000", 7, 10000000),
+    ],
 )
 def test_draws_stay_in_range_and_text_round_trips(text: str, low: int, high: int) -> None:
     """Every draw is a whole number in the range; both ends of a range are reached; text → lengths → text."""
@@ -50,3 +57,9 @@ def test_what_makes_no_sense_is_refused(text: str) -> None:
     """The error shows the text and how to write it."""
     with pytest.raises(ValueError, match="lengths"):
         Lengths.parse(text)
+
+
+def test_the_error_shows_the_number_that_was_given() -> None:
+    """One over the limit is not shown as the limit itself."""
+    with pytest.raises(ValueError, match="lengths 10000001: counts end at 10000000"):
+        Lengths.parse("10000001")

@@ -47,6 +47,11 @@ def test_file_round_trip(tmp_path: Path) -> None:
         ({"arrival": {"kind": "open"}}, "need segments"),
         ({"arrival": {"kind": "trace"}}, "trace_path"),
         ({"arrival": {"kind": "open", "segments": [{"duration_s": 0, "start": 1, "end": 1}]}}, "above 0"),
+        (
+            {"arrival": {"kind": "open", "segments": [{"duration_s": 1, "start": 1, "end": float("nan")}]}},
+            "arrival.segments.0.end: nan: Input should be a finite number",
+        ),
+        ({"prefix_groups": 10**9}, "prefix_groups: 1000000000"),
         ({"extra_body": {"seed": 3}}, "seed"),
         ({"prompt_tokens": "zipf:3"}, "prompt_tokens: 'zipf:3'"),
         ({"abort_share": 1.5}, "abort_share: 1.5"),

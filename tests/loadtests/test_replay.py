@@ -90,6 +90,8 @@ def test_speed(tmp_path: Path) -> None:
         ("mooncake", MOONCAKE.replace("3000", "NaN"), ":2: ValueError.*finite"),
         ("mooncake", MOONCAKE.replace("7322", "-1"), ":2: ValueError.*counts from 0"),
         ("mooncake", MOONCAKE.replace("7322", "9" * 20), ":2: ValueError.*counts from 0 to 10000000"),
+        ("mooncake", MOONCAKE.replace("7322", "1e999"), ":2: OverflowError"),
+        ("mooncake", MOONCAKE.replace("3000", "9" * 400), ":2: OverflowError"),
         ("burstgpt", BURSTGPT.replace("118", "inf"), ":4: ValueError.*finite"),
         ("burstgpt", BURSTGPT.replace("693,API log", '"' + "x" * 200_000 + '"'), "not a text file of rows"),
     ],

@@ -21,7 +21,20 @@ def test_forms(text: str, segments: list[tuple[float, float, float]]) -> None:
     assert [(s.duration_s, s.start, s.end) for s in parse_shape(text)] == segments
 
 
-@pytest.mark.parametrize("text", ["", "wave:1:2", "ramp:1:2", "flat:x:3", "steps:1", "spike:1:2:8:4:10"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "wave:1:2",
+        "ramp:1:2",
+        "flat:x:3",
+        "steps:1",
+        "spike:1:2:8:4:10",
+        "flat:1:inf",
+        "steps:nan@3",
+        "pulses:1:20:10:1e10",
+    ],
+)
 def test_nonsense_is_refused_with_the_forms(text: str) -> None:
     """The error shows the text and every form."""
     with pytest.raises(ValueError, match=r"shape .*pulses:BASE"):

@@ -55,9 +55,9 @@ def test_a_group_that_is_over_ends_what_it_does_not_name(tmp_path: Path) -> None
     deliver(path, 2.0, "firing", "Elsewhere", group="another")
     deliver(path, 31.0, "resolved", "RuleBroken")
 
-    ends = [(n.alert, n.received_at) for n in read(path) if n.status == "resolved"]
+    ends = [(n.alert, n.received_at, n.implied) for n in read(path) if n.status == "resolved"]
 
-    assert ends == [("RuleBroken", 31.0), ("Degraded", 31.0)]
+    assert ends == [("RuleBroken", 31.0, False), ("Degraded", 31.0, True)]
     assert unresolved(path) == {"Elsewhere"}
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inferwatch.replay.day import Day, busy_share, parsed, stretched, told
+from inferwatch.replay.day import Day, busy_share, merged, parsed, stretched, told
 
 PAGES = [
     {'llm_requests_total{m="a"}': 10.0, "llm_requests_running": 2.0, "llm_generation_tokens_total": 100.0},
@@ -76,3 +76,12 @@ def test_a_day_passes_where_nobody_was_woken() -> None:
     assert not Day(24, 1, 1, (("EngineDown", "page"),), "").passed
     assert not Day(24, 1, 1, (("ErrorBudgetLow", "ticket"),), "").passed
     assert not Day(24, 1, 1, (), "judged nothing").passed
+
+
+def test_what_one_test_says_does_not_excuse_another() -> None:
+    """A warning that fired in one, and a second that could not be read: told both, and the day has not passed."""
+    fired, trouble = merged([SAID, "", "pages.promtool.yaml: unexpected character"])
+
+    assert fired == (("EngineDown", "page"), ("ProbesFailing", "warning"))
+    assert trouble == "pages.promtool.yaml: unexpected character"
+    assert merged(["", ""]) == ((), "")

@@ -1,6 +1,6 @@
 """A row under way on a clock and notices of the test's own, and what is made of it at the end."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -20,6 +20,11 @@ def notice(
     """A delivered alert; *at* counts from the row's start."""
     labels = {"alertname": alert, "service": service, "severity": severity}
     return Notice(START + at, alert, status, labels, f"{alert} of {service}")
+
+
+def implied_end(at: float, alert: str) -> Notice:
+    """The alert's group was called resolved without naming it."""
+    return replace(notice(at, alert, "resolved"), implied=True)
 
 
 @dataclass
@@ -252,3 +257,26 @@ def test_recovery_is_the_first_end_that_lasts() -> None:
     assert verdict(course, late, START + 700, cpus=10_000).failures == (
         "EngineDown did not end within 480 s of the mend",
     )
+
+
+def test_an_end_that_is_only_implied_is_believed_when_nothing_is_told_again() -> None:
+    """Mended at 12 s, its group over at 40 s: known only after 190 s more, in which what still fires is told again."""
+    course = Bench(DOWN).course()
+    found = played(course, [notice(12, "EngineDown"), implied_end(40, "EngineDown")])
+
+    assert found.passed and found.deliveries[0].recovery_seconds == 28.0
+    assert found.seconds > 40 + 190
+
+    still = [notice(12, "EngineDown"), implied_end(40, "EngineDown"), notice(150, "EngineDown")]
+    (failure,) = played(Bench(DOWN).course(), still).failures
+    assert failure.startswith("EngineDown did not end within")
+
+
+def test_an_end_that_is_implied_before_the_mend_is_none() -> None:
+    """The fault is there until the second alert came, at 30 s; the first one's own end counts, and from the mend on."""
+    row = Row("svc", Nothing(None), fires=(Expected("EngineDown"), Expected("ServiceDown")))
+    told = [notice(12, "EngineDown"), implied_end(20, "EngineDown"), notice(25, "ServiceDown")]
+    ends = [notice(60, "EngineDown", "resolved"), notice(60, "ServiceDown", "resolved")]
+    found = played(Bench(row).course(), told + ends)
+
+    assert found.passed and [d.recovery_seconds for d in found.deliveries] == [35.0, 35.0]

@@ -108,3 +108,22 @@ def test_diverging_colours_are_turned_as_grafana_turns_them(panel: Any) -> None:
     found = next(s for s in drawn(one, answer).shapes if isinstance(s, Cells)).rows[0][0]
 
     assert (much, found) == ("#d73027", "#1a9850")
+
+
+def test_what_the_bounds_count_stands_above_them(panel: Any) -> None:
+    """A histogram of tokens: its bounds are plain numbers, and the label leaves the cells below it."""
+    one = panel("heatmap", ["x"])
+    tops = []
+    for label in ("", "tokens"):
+        one["options"]["yAxis"] = {"unit": "short", "axisLabel": label}
+        canvas = Canvas(600, 300)
+        draw(
+            canvas,
+            one,
+            [Answer("A", "{{le}}", "heatmap", [Series({"le": "1"}, ((0.0, 5.0),))])],
+            window(0, 100, 5),
+            [],
+        )
+        tops += [shape.y for shape in canvas.shapes if isinstance(shape, Cells)]
+        found = [shape.y for shape in canvas.shapes if isinstance(shape, Text) and shape.text == "tokens"]
+    assert len(found) == 1 and tops[0] < found[0] < tops[1]
