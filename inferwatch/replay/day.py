@@ -38,6 +38,9 @@ BUSY_SHARE = (0.15, 0.95)
 """Share of steps that are busy ones: at night, at the peak."""
 SEED = 20
 HOUR_SECONDS = 3600
+"""promtool's queries hold 10,000 samples, half a day of one series: silence is asked for hour by hour, and whether the
+promises were judged at looks that are LOOK_SECONDS apart."""
+LOOK_SECONDS = 300
 _SAMPLE = re.compile(r"^([a-z_][\w:]*)(\{.*\})? (\S+)$")
 
 NOT_HELD = 1
@@ -202,7 +205,8 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
         config.write_text(folder / name, text)
     series = list(_series(columns, own, steps))
     last = (steps - 1) * every
-    span = f"[{last + every}s]"
+    span = f"[{min(last, HOUR_SECONDS) + every}s]"
+    ends = [*range(HOUR_SECONDS, last, HOUR_SECONDS), last]
     silent = f'count by (alertname, severity) (count_over_time(ALERTS{{alertstate="firing",alertname!="{alerts.WATCHDOG}"}}{span}))'
     quick, slow = spec.intervals.evaluation_seconds, spec.intervals.slow_evaluation_seconds
     written = []
@@ -211,9 +215,10 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
         ("everything", slow, rules),
     ):
         # Silence means something only where the promises were judged all day.
-        judged = f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{span}) > {0.9 * last / interval:.0f})'
+        looks = f"[{last}s:{LOOK_SECONDS}s]"
+        judged = f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{looks}) > {0.9 * last / LOOK_SECONDS:.0f})'
         checks = [
-            _asked(silent, last, []),
+            *(_asked(silent, end, []) for end in ends),
             _asked(judged, last, [{"labels": "{}", "value": len(spec.services[0].slos)}]),
         ]
         test = {"name": title, "interval": f"{every}s", "input_series": series, "promql_expr_test": checks}
