@@ -15,9 +15,6 @@ LATE_FACTOR = 1.25
 PATIENCE_SECONDS = 45.0
 """How much longer a late one is waited for, so that the report has its delay."""
 
-RETOLD_SECONDS = 190.0
-"""Prometheus tells an Alertmanager within a minute, a group that was notified waits 125 s: what fires is told again then."""
-
 
 class Phase(Enum):
     """Where a row stands."""
@@ -36,6 +33,7 @@ class Course:
     Attributes:
         begin, end: bring and mend the fault.
         theories: the most seconds that theory allows for each expected alert, once the fault began.
+        retold_seconds: after an end that is only implied, until what still fires has been told again.
         holds: alert -> what is said of its hold, where that is shorter in this stage than it ships.
         loads: load average of the machine at each look while the row was under way.
         trouble: why the fault could not be brought or mended.
@@ -45,6 +43,7 @@ class Course:
     begin: Callable[[], None]
     end: Callable[[], None]
     theory: Callable[[Expected], float]
+    retold_seconds: float = 0.0
     holds: Mapping[str, str] = field(default_factory=dict)
     phase: Phase = Phase.WAITING
     fault_at: float = 0.0
@@ -106,7 +105,7 @@ class Course:
         longest = max((one.recovers_seconds or 0.0 for one in awaited), default=0.0)
         return now > self.mended_at + longest or all(
             (over := self.recovered(one, notices)) is not None
-            and (not over.implied or now > over.received_at + RETOLD_SECONDS)
+            and (not over.implied or now > over.received_at + self.retold_seconds)
             for one in awaited
         )
 

@@ -15,7 +15,7 @@ from inferwatch.scenarios.node_rows import RECORDED
 from inferwatch.scenarios.row import Row, StageName
 from inferwatch.scenarios.stage import Stage
 from inferwatch.scenarios.stages import PEER_TIMEOUT_SECONDS, STARTED, raised, settings_of
-from inferwatch.scenarios.theory import Theory
+from inferwatch.scenarios.theory import RESEND_SECONDS, Theory
 from inferwatch.scenarios.verdict import Verdict, strangers, verdict
 from inferwatch.stack import launcher
 from inferwatch.stack.progress import Reporter
@@ -106,6 +106,8 @@ def _course(stage: Stage, row: Row) -> Course:
         begin=partial(fault.begin, stage, row),
         end=partial(fault.end, stage, row),
         theory=lambda expected: theory.seconds(row, expected, time.time() - stage.began_at),
+        # Prometheus tells an Alertmanager again within its resend delay, and a known group waits for its interval.
+        retold_seconds=RESEND_SECONDS + stage.spec.intervals.group_interval_seconds,
         holds=stage.holds,
     )
 

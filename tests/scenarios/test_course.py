@@ -36,7 +36,11 @@ class Bench:
 
     def course(self) -> Course:
         return Course(
-            self.row, lambda: self.calls.append("begin"), lambda: self.calls.append("end"), lambda _: 20.0
+            self.row,
+            lambda: self.calls.append("begin"),
+            lambda: self.calls.append("end"),
+            lambda _: 20.0,
+            190.0,
         )
 
 
