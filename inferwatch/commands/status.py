@@ -39,7 +39,8 @@ def lines(found: Status) -> list[str]:
         return ["nothing is running; start it with `inferwatch up`"]
     shown = ["services"]
     width = max(len(service.name) for service in found.services)
-    url_width = max(len(one.url) for one in (*found.services, *found.engines))
+    urls = [service.url for service in found.services] + [engine.url for engine in found.engines]
+    url_width = max(map(len, urls))
     for service in found.services:
         hint = "" if service.state == health.READY else f"  see {service.log}"
         where = f"{service.url:<{url_width}} pid {service.pid}{hint}"
