@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from dataclasses import asdict
 from time import perf_counter
@@ -144,19 +145,19 @@ class Answers:
         }
 
 
-class _Out:
+class _Out(ABC):
     """One answer on its way out."""
 
     def __init__(self, request: web.Request, root: tracing.Handle) -> None:
         self._request, self._root = request, root
 
+    @abstractmethod
     async def text(self, piece: str) -> None:
         """A piece of the answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def end(self, facts: dict[str, Any], made: Generated | None) -> web.StreamResponse:
         """The end of a whole answer."""
-        raise NotImplementedError
 
     async def fail(self, status: int, kind: str, text: str) -> web.StreamResponse:
         """The end of one that failed."""

@@ -164,7 +164,7 @@ class Pipeline:
                 yield handle
             except ClientGone:
                 raise
-            except Exception:
+            except Exception:  # whatever it is, it is counted here and judged by who asked
                 self._p.metrics.stage_errors.labels(name).inc()
                 raise
 

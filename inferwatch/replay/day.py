@@ -38,9 +38,9 @@ BUSY_SHARE = (0.15, 0.95)
 """Share of steps that are busy ones: at night, at the peak."""
 SEED = 20
 HOUR_SECONDS = 3600
-"""promtool's queries hold 10,000 samples, half a day of one series: silence is asked for hour by hour, and whether the
-promises were judged at looks that are LOOK_SECONDS apart."""
-LOOK_SECONDS = 300
+"""Silence is asked for hour by hour: a query of promtool holds 10,000 samples, half a day of one series."""
+LOOKS = 200
+"""How often it is looked, over all hours, whether the promises were judged."""
 _SAMPLE = re.compile(r"^([a-z_][\w:]*)(\{.*\})? (\S+)$")
 
 NOT_HELD = 1
@@ -215,8 +215,11 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
         ("everything", slow, rules),
     ):
         # Silence means something only where the promises were judged all day.
-        looks = f"[{last}s:{LOOK_SECONDS}s]"
-        judged = f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{looks}) > {0.9 * last / LOOK_SECONDS:.0f})'
+        step = look_seconds(last, every)
+        looks, fewest = f"[{last}s:{step}s]", 0.9 * last / step
+        judged = (
+            f'count(count_over_time({records.TOTAL_EVENTS}{{service="{service}"}}{looks}) > {fewest:.0f})'
+        )
         checks = [
             *(_asked(silent, end, []) for end in ends),
             _asked(judged, last, [{"labels": "{}", "value": len(spec.services[0].slos)}]),
@@ -226,6 +229,11 @@ def _write(spec: Spec, columns: Mapping[str, Sequence[float]], steps: int, folde
         written.append(folder / f"{title}.promtool.yaml")
         config.write_text(written[-1], json.dumps(content))
     return written
+
+
+def look_seconds(last: int, every: int) -> int:
+    """Return the seconds between two looks at *last* seconds that are read every *every*: LOOKS of them, or fewer."""
+    return max(every, last // LOOKS)
 
 
 def _asked(expr: str, at: int, expected: list[dict[str, Any]]) -> dict[str, Any]:

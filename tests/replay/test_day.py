@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inferwatch.replay.day import Day, busy_share, merged, parsed, stretched, told
+from inferwatch.replay.day import Day, busy_share, look_seconds, merged, parsed, stretched, told
 
 PAGES = [
     {'llm_requests_total{m="a"}': 10.0, "llm_requests_running": 2.0, "llm_generation_tokens_total": 100.0},
@@ -85,3 +85,14 @@ def test_what_one_test_says_does_not_excuse_another() -> None:
     assert fired == (("EngineDown", "page"), ("ProbesFailing", "warning"))
     assert trouble == "pages.promtool.yaml: unexpected character"
     assert merged(["", ""]) == ((), "")
+
+
+@pytest.mark.parametrize(("last", "step"), [(355, 5), (3595, 17), (86_395, 431), (604_795, 3023)])
+def test_looks_are_fine_enough_for_nine_in_ten_to_mean_it(last: int, step: int) -> None:
+    """
+    Six minutes, an hour, a day, a week. Nothing is judged in the first 75 s of an hour and more; what is left must be
+    more than nine tenths of all looks, and four promises less than the 10,000 samples of a query.
+    """
+    assert look_seconds(last, 5) == step
+    seen = sum(at > 75 for at in range(step, last + 1, step))
+    assert seen * 4 < 10_000 and (last < 3595 or seen > 0.9 * last / step)
