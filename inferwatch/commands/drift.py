@@ -103,7 +103,7 @@ def _window(url: str, token_file: Path | None, model: str, version: str, tenant:
 @command.command("e2e")
 def e2e_command() -> None:
     """
-    A real vLLM with real sentence embeddings behind the tap, Prometheus, Alertmanager: about 4 minutes.
+    A real vLLM with real sentence embeddings behind the tap, Prometheus, Alertmanager: 4 to 6 minutes.
 
     Windows are compressed: 20 s stand for the 15 minutes of slo.yaml. Exit 0 only if every claim holds.
     """

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from alerts.theory import delivery_seconds, group_interval_seconds
 from exporters.drift.fit import fit
 from exporters.drift.profile import save
 from inferwatch.drift_client import DriftClient
@@ -21,6 +22,8 @@ from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import Settings
 from slo.names import alerts
 from slo.names import drift as names
+from slo.objectives import Severity
+from slo.spec import Spec
 
 PAGES = (alerts.JOINT_CRITICAL,)
 
@@ -30,6 +33,7 @@ class Run:
     """What phases share and add to."""
 
     plan: Plan
+    spec: Spec
     embedder: Embedder
     prometheus: Prometheus
     traffic: Traffic
@@ -45,17 +49,25 @@ class Run:
         if not holds:
             self.failures.append(what)
 
-    def wait(self, what: str, condition: Callable[[], bool]) -> float | None:
-        """Seconds until the condition held, None when it did not within the plan's patience; that is a failure."""
-        began = time.monotonic()
-        while time.monotonic() - began < self.plan.patience:
+    def wait(self, what: str, condition: Callable[[], bool], grouping: float = 0.0) -> float | None:
+        """
+        Seconds until the condition held; None is a failure: it did not within the plan's patience.
+
+        *grouping*: seconds more that Alertmanager may hold a notice back.
+        """
+        began, patience = time.monotonic(), self.plan.patience + grouping
+        while time.monotonic() - began < patience:
             if condition():
                 seconds = round(time.monotonic() - began, 1)
                 self.expect(True, f"{what} ({seconds} s)")
                 return seconds
             time.sleep(0.5)
-        self.expect(False, f"{what}: not within {self.plan.patience:g} s")
+        self.expect(False, f"{what}: not within {patience:g} s")
         return None
+
+    def wait_told(self, what: str, alert: str, severity: Severity) -> float | None:
+        """Seconds until a notice of *alert* came; where another one opened its group first, it waits the group's interval."""
+        return self.wait(what, lambda: bool(self.told(alert)), delivery_seconds(self.spec, severity))
 
     def drift(self) -> str | None:
         """The service's drift state as Prometheus has it."""
@@ -97,7 +109,7 @@ def shifted(run: Run) -> None:
     run.traffic.mood.texts = run.topics["shifted"]
     run.facts["drift_seen_s"] = run.wait("a topic shift is drift", lambda: run.drift() == "yes")
     run.wait("its cell is steady × yes: warn", lambda: run.cell() == ("steady", "yes", "warn"))
-    run.facts["warning_s"] = run.wait("the warning is delivered", lambda: bool(run.told(alerts.JOINT_WARN)))
+    run.facts["warning_s"] = run.wait_told("the warning is delivered", alerts.JOINT_WARN, "warning")
     run.expect(not run.told(alerts.JOINT_CRITICAL), "a shift without latency pages nobody")
 
 
@@ -107,7 +119,7 @@ def slow(run: Run) -> None:
     run.traffic.mood.slow = True
     cell = ("much_slower", "yes", "critical")
     run.facts["critical_cell_s"] = run.wait("slow retrieval beside it: critical", lambda: run.cell() == cell)
-    run.wait("the page is delivered", lambda: bool(run.told(alerts.JOINT_CRITICAL)))
+    run.wait_told("the page is delivered", alerts.JOINT_CRITICAL, "page")
     if paged := run.told(alerts.JOINT_CRITICAL):
         run.facts["fault_to_page_s"] = round(paged[0].received_at - began, 1)
         run.facts["page"] = paged[0].summary
@@ -130,7 +142,7 @@ def swapped(run: Run) -> None:
     model = run.embedder.start(swapped=True)
     began, run.traffic.mood.model, run.traffic.mood.paused = time.time(), model, False
     run.wait("a swapped model is a swap", lambda: run.drift() == "swapped")
-    run.wait("the ticket is delivered", lambda: bool(run.told(alerts.MODEL_SWAPPED)))
+    run.wait_told("the ticket is delivered", alerts.MODEL_SWAPPED, "ticket")
     if tickets := run.told(alerts.MODEL_SWAPPED):
         run.facts["swap_to_ticket_s"] = round(tickets[0].received_at - began, 1)
     late = [
@@ -141,7 +153,8 @@ def swapped(run: Run) -> None:
 
 def resolved(run: Run) -> None:
     """The page is taken back; Alertmanager tells of a group again only after its group interval."""
-    run.wait("the page was resolved", lambda: bool(run.told(alerts.JOINT_CRITICAL, "resolved")))
+    taken_back = group_interval_seconds(run.spec, "page")
+    run.wait("the page was resolved", lambda: bool(run.told(alerts.JOINT_CRITICAL, "resolved")), taken_back)
 
 
 PHASES = (healthy, shifted, slow, swapped, resolved)
@@ -182,7 +195,8 @@ def run(
             DriftClient(ports.url("ingest"), model, token=parts.TOKEN) as client,
             Traffic(plan, ports.url("tap"), client, index, Mood(topics["healthy"], model)) as traffic,
         ):
-            held = Run(plan, embedder, prometheus, traffic, folder / "notifications.jsonl", reporter, topics)
+            notifications = folder / "notifications.jsonl"
+            held = Run(plan, spec, embedder, prometheus, traffic, notifications, reporter, topics)
             for phase in phases:
                 reporter.say(f"— {phase.__name__}: {(phase.__doc__ or '').splitlines()[0]}")
                 phase(held)

@@ -20,7 +20,7 @@ from inferwatch.drift_e2e.plan import Plan
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import default_settings
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 PLAN = Plan(
     window=10, slices=5, sample_size=120, min_samples=60, reference_texts=500, texts_per_second=24.0,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -193,7 +194,7 @@ def test_a_killed_service_is_shown_and_started_again(stack: Stack) -> None:
     shown = stack.run("status")
 
     assert shown.returncode == 1
-    assert "receiver         ended" in shown.stdout
+    assert re.search(r"^  receiver +ended +http://", shown.stdout, re.MULTILINE), shown.stdout
     assert str(stack.settings.logs_dir / "receiver.log") in shown.stdout
     assert stack.run("up").returncode == 0
     after = {s["name"]: s["pid"] for s in stack.status()["services"]}
@@ -203,6 +204,7 @@ def test_a_killed_service_is_shown_and_started_again(stack: Stack) -> None:
 
 def test_down_ends_every_process_and_up_again_works(stack: Stack) -> None:
     """After `down` nothing of ours runs, with children; a new `up` starts cleanly on the kept data."""
+    assert stack.run("up").returncode == 0
     parents = [psutil.Process(s["pid"]) for s in stack.status()["services"]]
     family = [process for parent in parents for process in (parent, *parent.children(recursive=True))]
     answer = stack.run("down")
