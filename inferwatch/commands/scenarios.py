@@ -4,12 +4,13 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 from rich.console import Console
 
 from inferwatch.commands.options import settings_of
+from inferwatch.scenarios.row import StageName
 from inferwatch.stack.progress import Reporter
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ FOLDER = "scenarios"
 
 @click.command("scenarios")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this row; may be given several times.")
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    type=click.Choice(get_args(StageName)),
+    help="Only the rows of this stage; may be given several times.",
+)
 @click.option("--ci", is_flag=True, help="The reduced set that CI runs, with ten healthy minutes beside it.")
 @click.option("--list", "listed", is_flag=True, help="Name the rows and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
@@ -30,7 +38,13 @@ FOLDER = "scenarios"
     "--dir", "run_dir", type=click.Path(path_type=Path), help="Folder of this run.  [.inferwatch/scenarios]"
 )
 def command(
-    only: tuple[str, ...], ci: bool, listed: bool, as_json: bool, base_port: int, run_dir: Path | None
+    only: tuple[str, ...],
+    stages: tuple[StageName, ...],
+    ci: bool,
+    listed: bool,
+    as_json: bool,
+    base_port: int,
+    run_dir: Path | None,
 ) -> None:
     """
     Break simulated engines and the stack itself, on production intervals, and hold the alerts to theory.
@@ -41,7 +55,7 @@ def command(
     from inferwatch.scenarios import main, report
     from inferwatch.scenarios.rows import ROWS
 
-    rows = chosen(only, ci)
+    rows = chosen(only, stages, ci)
     if listed:
         for row in rows:
             click.echo(f"{row.name:<24} {', '.join(one.alert for one in row.fires) or 'nothing may come'}")
@@ -60,16 +74,21 @@ def command(
         raise SystemExit(1)
 
 
-def chosen(only: tuple[str, ...], ci: bool) -> "tuple[Row, ...]":
-    """Return the rows that are meant; click.UsageError for a name that there is not."""
+def chosen(only: tuple[str, ...], stages: tuple[StageName, ...], ci: bool) -> "tuple[Row, ...]":
+    """Return the rows that all options mean together; click.UsageError for a name that there is not, or no row."""
     from inferwatch.scenarios.rows import ROWS
 
     if unknown := sorted(set(only) - {row.name for row in ROWS}):
         names = ", ".join(row.name for row in ROWS)
         raise click.UsageError(f"--only {unknown[0]}: no such row; there are: {names}")
-    rows = tuple(row for row in ROWS if (not only or row.name in only) and (not ci or row.ci))
+    rows = tuple(
+        row
+        for row in ROWS
+        if (not only or row.name in only) and (not stages or row.stage in stages) and (not ci or row.ci)
+    )
     if not rows:
+        given = [f"--only {name}" for name in only] + [f"--stage {name}" for name in stages] + ["--ci"] * ci
         raise click.UsageError(
-            f"--ci --only {only[0]}: not in CI's reduced set, so nothing would run; drop --ci"
+            f"{' '.join(given)}: no row is all of that, so nothing would run; drop one of them"
         )
     return rows

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from inferwatch.loop.notices import Notice
 from inferwatch.scenarios.drift_shape import Sent
 from inferwatch.scenarios.rag_shape import Instance, Users
 from inferwatch.scenarios.shown import Shown, uuid
 
 if TYPE_CHECKING:
+    from inferwatch.loop.notices import Notice
     from inferwatch.scenarios.stage import Stage
 
 RECOVERY_SECONDS = 480.0

@@ -94,6 +94,16 @@ def test_a_choice_of_nothing_is_refused() -> None:
     """A row that is not in CI's set, asked for with --ci: a run of no row would be as expected, and show nothing."""
     outside = next(row.name for row in ROWS if not row.ci)
 
-    with pytest.raises(click.UsageError, match="drop --ci"):
-        chosen((outside,), True)
-    assert [row.name for row in chosen((outside,), False)] == [outside]
+    with pytest.raises(click.UsageError, match=f"--only {outside} --ci: no row"):
+        chosen((outside,), (), True)
+    with pytest.raises(click.UsageError, match="--only gpu-lost --stage rag: no row"):
+        chosen(("gpu-lost",), ("rag",), False)
+    assert [row.name for row in chosen((outside,), (), False)] == [outside]
+
+
+def test_stages_can_be_chosen() -> None:
+    """Those of the engines and the stack itself: each row of theirs, and no other."""
+    names = {row.name for row in chosen((), ("fleet", "watchers", "sentinel"), False)}
+
+    assert {"healthy", "kv-full", "rule-broken", "prometheus-killed"} <= names
+    assert not {"gpu-lost", "rag-down", "spans-lost", "drift-alone"} & names
