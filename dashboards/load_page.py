@@ -17,6 +17,8 @@ MEASURES = {
     "time_to_first_token": "ttft",
     "request_duration": "e2e",
     "time_per_output_token": "tpot",
+    "inter_chunk_gap": "inter_chunk_gap",
+    "latency_from_schedule": "latency_from_schedule",
 }
 """SLI of slo.yaml -> the load client's name of the same measure."""
 
@@ -34,8 +36,13 @@ def build(spec: Spec) -> Json:
     )
 
 
+def _gates(spec: Spec) -> list[Gate]:
+    """Those of all requests: the live series of a run know no lane or tenant."""
+    return [gate for gate in spec.gates if gate.lane is None and gate.tenant is None]
+
+
 def _latency_gate(spec: Spec) -> Gate:
-    return next(g for g in spec.gates if g.quantile is not None and g.max_seconds is not None)
+    return next(g for g in _gates(spec) if g.quantile is not None and g.max_seconds is not None)
 
 
 def _of(metric: str, more: str = "") -> str:
@@ -50,7 +57,7 @@ def _quantile(measure: str, quantile: float | str) -> str:
 def _answer(spec: Spec) -> Band:
     gate = _latency_gate(spec)
     seconds, quantile = gate.max_seconds or 0.0, gate.quantile or 0.0
-    errors = next(g.max_ratio for g in spec.gates if g.sli == "errors") or 0.0
+    errors = next(g.max_ratio for g in _gates(spec) if g.sli == "errors") or 0.0
     begun, wanted = (f"sum(avg_over_time({_of(m)}[1m]))" for m in (load.SENT_RATE, load.TARGET_RATE))
     return Band(
         5,
@@ -121,7 +128,7 @@ def _client_and_server(sli: str, title: str, what: str, limit: float | None) -> 
 
 
 def _latency(spec: Spec) -> Band:
-    limits: dict[str, float | None] = {g.sli: g.max_seconds for g in spec.gates}
+    limits: dict[str, float | None] = {g.sli: g.max_seconds for g in _gates(spec)}
     titles = (
         ("time_to_first_token", "Time to first token", "From sending to the first token"),
         ("request_duration", "Whole request", "From sending to the last token"),

@@ -141,10 +141,8 @@ class Driver:
                 self._on_record(record)
                 if not again:
                     break
-                wait_s = self._work.backoff_s(attempt)
-                due_ns = now_ns() + int(wait_s * 1e9)
                 try:
-                    gevent.sleep(wait_s)
+                    gevent.sleep(self._work.backoff_s(attempt))
                 except (
                     gevent.GreenletExit
                 ):  # the run ends here: the request must not end as one that is tried again

@@ -16,12 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtests.gates import GateExit, judge, pairs_for, pairs_wanted
+from loadtests.gates import judge, pairs_for, pairs_wanted
 from loadtests.pairtest import paired_loss
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.rounds import read_rounds, run_rounds
 from loadtests.run import LoadResult
 from loadtests.throughput import tokens_per_second
+from loadtests.verdict import GateExit
 from slo.spec import Spec
 
 BUILDS = {"healthy": 0.0, "1 % slower": 0.01, "10 % slower": 0.10}

@@ -1,75 +1,24 @@
 """Runs of a candidate, and of a baseline -> pass or fail by the gates of slo.yaml, closed when in doubt.
 
 Latency: the quantile over all requests of all rounds, where a request that was still unanswered when the run
-was cut counts as worse than any. Errors: failed of judged requests. Throughput: output tokens a second of closed
-loops, in pairs with the baseline, by the test in `loadtests.pairtest`.
+was cut counts as worse than any. Errors: failed of judged requests, among which are those whose answer had no end
+when the run's patience (`drain_s`) was over. Throughput: output tokens a second of closed loops, in pairs with the
+baseline, by the test in `loadtests.pairtest`.
 """
 
-import enum
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-from loadtests import identity
 from loadtests.pairtest import PairedLoss, paired_loss, pairs_needed
 from loadtests.records import RequestRecord, percentile
-from loadtests.report import client_health, rates
+from loadtests.report import MEASURES
 from loadtests.run import LoadResult
 from loadtests.throughput import tokens_per_second
+from loadtests.trust import unlike, void
+from loadtests.verdict import Check, GateExit, Verdict
 from slo.delivery import Gate
 from slo.spec import Spec
-
-
-class GateExit(enum.IntEnum):
-    """Exit codes. What makes the numbers void comes before what they say."""
-
-    PASSED = 0
-    FAILED = 10
-    NO_DATA = 11
-    TOO_FEW_SAMPLES = 12
-    RATE_NOT_REACHED = 13
-    CLIENT_SATURATED = 14
-    UNLIKE_BASELINE = 15
-    INCONCLUSIVE = 16
-    NOT_JUDGEABLE = 17
-    CRASHED = 70
-
-
-_PRECEDENCE = (
-    GateExit.NO_DATA,
-    GateExit.UNLIKE_BASELINE,
-    GateExit.CLIENT_SATURATED,
-    GateExit.RATE_NOT_REACHED,
-    GateExit.TOO_FEW_SAMPLES,
-    GateExit.FAILED,
-    GateExit.NOT_JUDGEABLE,
-    GateExit.INCONCLUSIVE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the verdict. `value` and `bound` in the gate's base unit, None where nothing could be measured."""
-
-    name: str
-    outcome: GateExit
-    value: float | None
-    bound: float | None
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """All checks, and the exit code they come to."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def code(self) -> GateExit:
-        """The worst outcome by precedence."""
-        found = {check.outcome for check in self.checks}
-        return next((code for code in _PRECEDENCE if code in found), GateExit.PASSED)
 
 
 def judge(runs: Sequence[LoadResult], baseline: Sequence[LoadResult] | None, spec: Spec) -> Verdict:
@@ -78,8 +27,8 @@ def judge(runs: Sequence[LoadResult], baseline: Sequence[LoadResult] | None, spe
         return Verdict((Check("data", GateExit.NO_DATA, None, None, "the run holds no request"),))
     if not spec.gates:
         return Verdict((Check("gates", GateExit.NO_DATA, None, None, "the spec has no gate to hold"),))
-    checks = [*_void(runs, spec, "run"), *(_void(baseline, spec, "baseline") if baseline else ())]
-    checks += _unlike(runs, baseline) if baseline else []
+    checks = [*void(runs, spec, "run"), *(void(baseline, spec, "baseline") if baseline else ())]
+    checks += unlike(runs, baseline) if baseline else []
     for gate in spec.gates:
         if gate.sli == "throughput":
             checks.append(_throughput(gate, runs, baseline, spec))
@@ -90,87 +39,71 @@ def judge(runs: Sequence[LoadResult], baseline: Sequence[LoadResult] | None, spe
     return Verdict(tuple(checks))
 
 
-def _void(runs: Sequence[LoadResult], spec: Spec, whose: str) -> list[Check]:
-    """What makes the numbers of *runs* worth nothing."""
-    checks = []
-    samples = [sample for run in runs for sample in run.health]
-    health = client_health(samples, spec.load.client)
-    name = f"{whose}: client"
-    if health["saturated"] is None:
-        checks.append(
-            Check(name, GateExit.NO_DATA, None, None, "the load client's own health was not sampled")
-        )
-    elif health["saturated"]:
-        cpu, lag = health["cpu_ratio"]["p95"], health["event_loop_lag_s"]["p99"]
-        detail = f"it was the bottleneck: {cpu:.0%} of a core (P95), event loop {lag * 1e3:.1f} ms late (P99)"
-        checks.append(Check(name, GateExit.CLIENT_SATURATED, cpu, spec.load.client.max_cpu_ratio, detail))
-    for run in runs:
-        reached = rates(run)
-        target, sent = reached["target_per_s"], reached["sent_per_s"]
-        if target and (sent or 0.0) < target * spec.gate_test.min_rate_ratio:
-            detail = f"{sent or 0:.4g} of {target:.4g} requests a second were sent in {run.folder.name}"
-            checks.append(Check(f"{whose}: rate", GateExit.RATE_NOT_REACHED, sent, target, detail))
-        if run.stopped:
-            detail = f"{run.folder.name} was stopped before its plan was over"
-            checks.append(Check(f"{whose}: complete", GateExit.RATE_NOT_REACHED, None, None, detail))
-    return checks
-
-
-def _unlike(runs: Sequence[LoadResult], baseline: Sequence[LoadResult]) -> list[Check]:
-    """Things that make the baseline one of something else."""
-    known = [identity.read(run.folder) for run in (*runs, *baseline)]
-    found = [one for one in known if one is not None]
-    if len(found) < len(known):
-        detail = "no identity was kept beside the run or the baseline, so nobody knows if they are alike"
-        return [Check("baseline: alike", GateExit.UNLIKE_BASELINE, None, None, detail)]
-    theirs = found[len(runs)]
-    lines = list(dict.fromkeys(line for one in found for line in identity.differences(one, theirs)))
-    if [run.plan.random_seed for run in runs] != [run.plan.random_seed for run in baseline][: len(runs)]:
-        lines.append("random_seed: rounds of run and baseline differ, they are not pairs")
-    if {run.folder.resolve() for run in runs} & {run.folder.resolve() for run in baseline}:
-        lines.append("folder: a round of the run is one of the baseline too, nothing is compared with itself")
-    return [Check("baseline: alike", GateExit.UNLIKE_BASELINE, None, None, line) for line in lines]
-
-
-_LATENCIES: dict[str, tuple[Callable[[RequestRecord], float | None], str]] = {
-    "time_to_first_token": (lambda record: record.ttft_s, "time to first token"),
-    "request_duration": (lambda record: record.e2e_s, "request duration"),
-    "time_per_output_token": (lambda record: record.tpot_s, "time per output token"),
+_LATENCIES = {
+    "time_to_first_token": "ttft_s",
+    "request_duration": "e2e_s",
+    "time_per_output_token": "tpot_s",
+    "inter_chunk_gap": "inter_chunk_gap_s",
+    "latency_from_schedule": "latency_from_schedule_s",
 }
+"""SLI of slo.yaml -> the measure of a record (`loadtests.report.MEASURES`)."""
+
+
+def _judged(gate: Gate, runs: Sequence[LoadResult]) -> tuple[list[RequestRecord], str]:
+    """The last try of each request that *gate* is about, and whose they are in words."""
+    records = [
+        record
+        for run in runs
+        for record in run.records
+        if not record.will_retry
+        and (gate.lane is None or record.lane == gate.lane)
+        and (gate.tenant is None or record.tenant == gate.tenant)
+    ]
+    whose = [f"{label} {name}" for label, name in (("lane", gate.lane), ("tenant", gate.tenant)) if name]
+    return records, f" of {', '.join(whose)}" if whose else ""
 
 
 def _latency(gate: Gate, runs: Sequence[LoadResult], spec: Spec) -> Check:
     assert gate.quantile is not None and gate.max_seconds is not None  # the spec checks it
-    measure, what = _LATENCIES[gate.sli]
-    last = [record for run in runs for record in run.records if not record.will_retry]
-    known = [value for record in last if record.outcome == "ok" and (value := measure(record)) is not None]
+    measure, what = MEASURES[_LATENCIES[gate.sli]], gate.sli.replace("_", " ")
+    last, whose = _judged(gate, runs)
+    unfinished = [record for record in last if record.outcome == "unfinished"]
+    counted = [record for record in last if record.outcome == "ok"]
     if gate.sli == "time_to_first_token":
-        known += [v for r in last if r.outcome == "unfinished" and (v := measure(r)) is not None]
-        open_ends = sum(r.outcome == "unfinished" and r.first_token_s is None for r in last)
-    else:
-        open_ends = sum(record.outcome == "unfinished" for record in last)
-    samples = sorted(known) + [math.inf] * open_ends
-    if len(samples) < spec.gate_min_samples:
-        detail = f"{len(samples)} samples of {what}, {spec.gate_min_samples} are needed"
+        counted += [record for record in unfinished if record.first_token_s is not None]
+        unfinished = [record for record in unfinished if record.first_token_s is None]
+    known = [[value for value in measure(record) if value is not None] for record in counted]
+    told = sum(map(bool, known)) + len(unfinished)
+    if told < spec.gate_min_samples:
+        detail = f"{told} requests{whose} with a {what}, {spec.gate_min_samples} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, gate.max_seconds, detail)
+    samples = sorted(itertools.chain.from_iterable(known)) + [math.inf] * len(unfinished)
     value = percentile(samples, gate.quantile * 100)
     outcome = GateExit.PASSED if value <= gate.max_seconds else GateExit.FAILED
     shown = "no answer" if math.isinf(value) else f"{value * 1e3:.1f} ms"
-    detail = f"P{gate.quantile * 100:g} of {what}: {shown} of at most {gate.max_seconds * 1e3:g} ms, {len(samples)} samples"
+    detail = (
+        f"P{gate.quantile * 100:g} of {what}{whose}: {shown} of at most {gate.max_seconds * 1e3:g} ms, "
+        f"{len(samples)} samples"
+    )
     return Check(gate.id, outcome, None if math.isinf(value) else value, gate.max_seconds, detail)
 
 
 def _errors(gate: Gate, runs: Sequence[LoadResult], spec: Spec) -> Check:
     assert gate.max_ratio is not None  # the spec checks it
-    last = [record for run in runs for record in run.records if not record.will_retry]
+    last, whose = _judged(gate, runs)
     failed = sum(record.outcome == "error" for record in last)
-    judged = failed + sum(record.outcome == "ok" for record in last)
+    open_ends = sum(record.outcome == "unfinished" for record in last)
+    judged = failed + open_ends + sum(record.outcome == "ok" for record in last)
     if judged < spec.gate_min_samples:
-        detail = f"{judged} judged requests, {spec.gate_min_samples} are needed"
+        detail = f"{judged} judged requests{whose}, {spec.gate_min_samples} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, gate.max_ratio, detail)
-    ratio = failed / judged
+    ratio = (failed + open_ends) / judged
     outcome = GateExit.PASSED if ratio <= gate.max_ratio else GateExit.FAILED
-    detail = f"{failed} of {judged} requests failed ({ratio:.2%} of at most {gate.max_ratio:.2%})"
+    detail = f"{failed} of {judged} requests{whose} failed"
+    if open_ends:
+        waited = min(run.plan.drain_s for run in runs)
+        detail += f", {open_ends} had no end {waited:g} s (drain_s) after the last one was sent"
+    detail += f" ({ratio:.2%} of at most {gate.max_ratio:.2%})"
     return Check(gate.id, outcome, ratio, gate.max_ratio, detail)
 
 
@@ -181,12 +114,11 @@ def _throughput(
     bound, test = gate.max_loss_ratio, spec.gate_test
     if baseline is None:
         return Check(gate.id, GateExit.PASSED, None, bound, "not judged: no baseline was given")
-    if any(run.plan.arrival.kind != "closed" for run in (*runs, *baseline)):
-        detail = "an open loop below saturation answers what arrives; judge throughput with a closed loop"
+    if detail := next(filter(None, map(_not_saturating, (*runs, *baseline))), None):
         return Check(gate.id, GateExit.NOT_JUDGEABLE, None, bound, detail)
     both = _throughputs(runs, baseline, spec)
     if silent := sum(theirs is not None and mine is None for mine, theirs in both):
-        detail = f"{silent} rounds gave no output tokens to speak of, where the baseline's did"
+        detail = f"{silent} rounds gave no output tokens, or no count of them, where the baseline's did"
         return Check(gate.id, GateExit.FAILED, None, bound, detail)
     pairs = _known(both)
     if len(pairs) < test.min_pairs:
@@ -196,6 +128,18 @@ def _throughput(
     return Check(
         gate.id, _loss_outcome(found, bound), found.loss, bound, _loss_detail(found, bound, test.significance)
     )
+
+
+def _not_saturating(run: LoadResult) -> str | None:
+    """Why a run's throughput is not the server's; None for a closed loop of always the same clients, without thinking."""
+    arrival = run.plan.arrival
+    if arrival.kind != "closed":
+        return "an open loop below saturation answers what arrives; judge throughput with a closed loop"
+    if arrival.think_s:
+        return f"clients think for {arrival.think_s:g} s between requests (think_s), which is no saturation; set it to 0"
+    if len({level for segment in arrival.segments for level in (segment.start, segment.end)}) > 1:
+        return "the number of clients changes during the run; judge throughput with one number"
+    return None
 
 
 def _throughputs(
@@ -247,18 +191,3 @@ def _loss_detail(found: PairedLoss, bound: float, significance: float) -> str:
         f"{found.pairs} pairs, {noise:.2%} noise a pair: a build as good as the baseline needs {needed} pairs"
     )
     return text if found.within(bound) or more is None else f"{text}, this one {more}"
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as JSON-ready data."""
-    checks = [
-        {
-            "name": c.name,
-            "outcome": c.outcome.name.lower(),
-            "value": c.value,
-            "bound": c.bound,
-            "detail": c.detail,
-        }
-        for c in verdict.checks
-    ]
-    return {"outcome": verdict.code.name.lower(), "exit_code": int(verdict.code), "checks": checks}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from inferwatch.render.theme import DARK, LIGHT
 from loadtests.compare import Column, Figure, differs
-from loadtests.gates import Verdict
 from loadtests.plots import distribution_chart
+from loadtests.verdict import Verdict
 
 Rows = list[tuple[str, list[str]]]
 _CHARTS = (

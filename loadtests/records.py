@@ -29,7 +29,8 @@ class RequestRecord:
 
     outcome: "ok"; "error"; "aborted" (this client hung up on purpose); "unfinished" (still running when the run
     was ended, so its latency is only known to be longer than `end_s - sent_s`).
-    `scheduled_s` is when the arrival process wanted it sent; `started_s` when the client began on it;
+    `scheduled_s` is when the arrival process wanted it sent, the same for every attempt; `started_s` when the client
+    began on this one;
     `connected_s` when a new connection was ready (None if one was reused); `sent_s` just before the first byte
     was handed to the kernel; `first_token_s`/`last_token_s` the first and last non-empty text of any channel.
     `chunk_gaps_ns` are times between token-carrying chunks, in whole nanoseconds to keep them cheap to write.
@@ -85,16 +86,20 @@ class RequestRecord:
 
     @property
     def latency_from_schedule_s(self) -> float | None:
-        """Scheduled to the end of the answer: what a user waited when the client itself was late."""
+        """Scheduled to the end of the answer: what a user waited, with a late client, back-off and connecting in it."""
         return self.end_s - self.scheduled_s if self.outcome == "ok" else None
 
     @property
     def tpot_s(self) -> float | None:
-        """(last - first token) / (output tokens - 1) by the server's count; None for one token or one chunk."""
+        """
+        (last - first token) / (output tokens - 1) by the server's count.
+
+        None for one token, one chunk, and where all chunks came in one read: how far apart they were is not known.
+        """
         if self.tokens_source != "server" or self.chunks < 2 or (self.output_tokens or 0) < 2:
             return None
         span = _between(self.first_token_s, self.last_token_s)
-        return None if span is None or self.output_tokens is None else span / (self.output_tokens - 1)
+        return None if not span or self.output_tokens is None else span / (self.output_tokens - 1)
 
     @property
     def connect_s(self) -> float | None:
@@ -103,8 +108,9 @@ class RequestRecord:
 
     @property
     def schedule_delay_s(self) -> float:
-        """How late the client sent (or began, when it never sent) against the schedule."""
-        return (self.started_s if self.sent_s is None else self.sent_s) - self.scheduled_s
+        """How late the client sent (or began, when it never sent) against the schedule; connecting is the server's time."""
+        sent = self.started_s if self.sent_s is None else self.sent_s - (self.connect_s or 0.0)
+        return sent - self.scheduled_s
 
     @property
     def error_name(self) -> str | None:

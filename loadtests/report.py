@@ -4,6 +4,7 @@ Latency figures are of successful requests, nearest-rank percentiles of raw samp
 the run push them up instead of being forgotten. What is not known (no sample, no usage) is None, never 0.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -96,45 +97,68 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
 def client_health(samples: Sequence[dict[str, Any]], limits: LoadClient) -> dict[str, Any]:
     """CPU share and event-loop lag of the load client itself, of the worker that is worst off in each.
 
-    One of many workers that is the bottleneck must not drown among idle ones. `saturated` is None when a worker,
-    or the whole client, was never sampled and none is saturated.
+    One of many workers that is the bottleneck must not drown among idle ones, nor a pulse among idle seconds:
+    `cpu_ratio_at_requests_p95` is the share in the second in which the 95th of 100 requests was due. `saturated` is
+    None when a worker, or the whole client, was never sampled and none is saturated.
     """
     workers: dict[int, list[dict[str, Any]]] = {}
     for sample in samples:
         workers.setdefault(sample.get("worker", 0), []).append(sample)
-    shares = [distribution(s["cpu_ratio"] for s in own if s["seconds"] >= 0.5) for own in workers.values()]
+    whole = [[sample for sample in own if sample["seconds"] >= 0.5] for own in workers.values()]
+    shares = [distribution(sample["cpu_ratio"] for sample in own) for own in whole]
     lags = [distribution(value for s in own for value in s["lag_s"]) for own in workers.values()]
     cpu = max((one for one in shares if one is not None), key=lambda one: float(one["p95"]), default=None)
     lag = max((one for one in lags if one is not None), key=lambda one: float(one["p99"]), default=None)
+    at_requests = max((one for own in whole if (one := _cpu_at_requests(own)) is not None), default=None)
     saturated: bool | None = None
     if cpu is not None and lag is not None:
-        saturated = cpu["p95"] > limits.max_cpu_ratio or lag["p99"] > limits.max_lag_seconds
+        highest = max(cpu["p95"], at_requests or 0.0)
+        saturated = highest > limits.max_cpu_ratio or lag["p99"] > limits.max_lag_seconds
         if not saturated and (None in shares or None in lags):
             saturated = None
-    return {"cpu_ratio": cpu, "event_loop_lag_s": lag, "saturated": saturated}
+    return {
+        "cpu_ratio": cpu,
+        "cpu_ratio_at_requests_p95": at_requests,
+        "event_loop_lag_s": lag,
+        "saturated": saturated,
+    }
+
+
+def _cpu_at_requests(samples: Sequence[dict[str, Any]]) -> float | None:
+    """P95 over requests, not over time, of the CPU share while they were due; None when none was."""
+    weighted: list[tuple[float, float]] = sorted(
+        (s["cpu_ratio"], s.get("due_per_s", 0.0) * s["seconds"]) for s in samples
+    )
+    total = sum(due for _, due in weighted)
+    if not total:
+        return None
+    reached = itertools.accumulate(due for _, due in weighted)
+    return next(
+        ratio for (ratio, _), due in zip(weighted, reached, strict=True) if due >= 0.95 * total - 1e-9
+    )
 
 
 def rates(result: LoadResult) -> dict[str, float | None]:
-    """Per second: the plan's target, what was sent, what was answered well, output tokens of good answers.
+    """Per second: the plan's target, what was sent, what was answered well, output tokens of good answers that told them.
 
-    The target and what was sent are over the time of the plan; answers and tokens from the first send to the
-    last good end. A closed loop has no target.
+    The target and what was sent (or tried, where the server took no connection) are over the time of the plan; answers
+    and tokens from the first send to the last good end. A closed loop has no target.
     """
     good = [record for record in result.records if record.outcome == "ok"]
     firsts = [record for record in result.records if record.attempt == 0]
-    sent = [record for record in firsts if record.sent_s is not None]
+    sent = [record for record in firsts if record.sent_s is not None or record.outcome == "error"]
     span = _schedule_span(result, firsts)
     ends = max((record.end_s for record in good), default=None)
     begin = min((record.sent_s for record in sent if record.sent_s is not None), default=None)
     busy = ends - begin if ends is not None and begin is not None else None
-    tokens = sum(record.output_tokens or 0 for record in good)
+    tokens = _known_sum(record.output_tokens for record in good)
     open_loop = result.plan.arrival.kind != "closed"
     return {
         "span_s": span,
         "target_per_s": len(firsts) / span if open_loop and span else None,
         "sent_per_s": len(sent) / _sending_span(sent, span) if span and sent else None,
         "good_per_s": len(good) / busy if busy else None,
-        "output_tokens_per_s": tokens / busy if busy else None,
+        "output_tokens_per_s": tokens / busy if busy and tokens is not None else None,
     }
 
 
@@ -149,17 +173,23 @@ def _schedule_span(result: LoadResult, firsts: list[RequestRecord]) -> float | N
 
 
 def _sending_span(sent: list[RequestRecord], span: float) -> float:
-    """The schedule's span, stretched to the last send when the client ran behind."""
-    starts = [record.sent_s for record in sent if record.sent_s is not None]
+    """The schedule's span, stretched to the last send (without connecting) when the client ran behind."""
+    starts = [record.scheduled_s + record.schedule_delay_s for record in sent]
     return max(span, max(starts) - min(record.scheduled_s for record in sent))
 
 
-def _tokens(records: Sequence[RequestRecord], good: list[RequestRecord]) -> dict[str, int]:
+def _known_sum(counts: Iterable[int | None]) -> int | None:
+    """Sum of what was told; None when nothing was."""
+    told = [count for count in counts if count is not None]
+    return sum(told) if told else None
+
+
+def _tokens(records: Sequence[RequestRecord], good: list[RequestRecord]) -> dict[str, int | None]:
     return {
-        "prompt": sum(record.prompt_tokens or 0 for record in good),
-        "output": sum(record.output_tokens or 0 for record in good),
-        "cached": sum(record.cached_tokens or 0 for record in good),
-        "wasted_output": sum(record.output_tokens or 0 for record in records if record.outcome != "ok"),
+        "prompt": _known_sum(record.prompt_tokens for record in good),
+        "output": _known_sum(record.output_tokens for record in good),
+        "cached": _known_sum(record.cached_tokens for record in good),
+        "wasted_output": _known_sum(record.output_tokens for record in records if record.outcome != "ok"),
         "answers_counted_by_server": sum(record.tokens_source == "server" for record in good),
         "answers_estimated": sum(record.tokens_source == "estimated" for record in good),
     }

@@ -17,11 +17,12 @@ from pydantic import Field, model_validator
 
 from loadtests import identity
 from loadtests.engineproc import FlagValue, Start, running, with_flags
-from loadtests.gates import GateExit, judge
+from loadtests.gates import judge
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.quality import read_questions, score
 from loadtests.report import summarise
 from loadtests.run import LoadResult, read_result, run_load
+from loadtests.verdict import GateExit
 from slo.base import Strict
 from slo.spec import Spec
 

@@ -87,10 +87,24 @@ class Load(Strict):
 
 
 class Gate(Strict):
-    """One condition a release must hold; exactly one bound is set."""
+    """
+    One condition a release must hold; exactly one bound is set.
+
+    *lane* and *tenant*: only the requests of that lane or tenant are judged; throughput is that of all.
+    """
 
     id: Id
-    sli: Literal["time_to_first_token", "request_duration", "time_per_output_token", "errors", "throughput"]
+    sli: Literal[
+        "time_to_first_token",
+        "request_duration",
+        "time_per_output_token",
+        "inter_chunk_gap",
+        "latency_from_schedule",
+        "errors",
+        "throughput",
+    ]
+    lane: str | None = Field(default=None, min_length=1)
+    tenant: str | None = Field(default=None, min_length=1)
     quantile: OpenRatio | None = None
     max_seconds: float | None = Field(default=None, gt=0)
     max_ratio: Ratio | None = None
@@ -111,6 +125,8 @@ class Gate(Strict):
             raise ValueError(
                 f"a gate on {self.sli} takes {' and '.join(sorted(bounds))}, not {sorted(given)}"
             )
+        if self.sli == "throughput" and (self.lane or self.tenant):
+            raise ValueError("a gate on throughput judges all requests together; take lane and tenant out")
         return self
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from loadtests.gates import Verdict
+    from loadtests.verdict import Verdict
 
 
 class GateCrashedError(click.ClickException):
@@ -52,9 +52,10 @@ def command(
 
 
 def _judge(run: Path, baseline: Path | None, spec_file: Path | None) -> "Verdict":
-    from loadtests.gates import Check, GateExit, Verdict, judge
+    from loadtests.gates import judge
     from loadtests.rounds import read_rounds
     from loadtests.run import LoadError
+    from loadtests.verdict import Check, GateExit, Verdict
     from slo import spec as slo_spec
 
     spec = slo_spec.load(spec_file or slo_spec.DEFAULT_PATH)
@@ -67,7 +68,7 @@ def _judge(run: Path, baseline: Path | None, spec_file: Path | None) -> "Verdict
 
 
 def _show(verdict: "Verdict", as_json: bool) -> None:
-    from loadtests.gates import GateExit, verdict_json
+    from loadtests.verdict import GateExit, verdict_json
 
     if as_json:
         click.echo(json.dumps(verdict_json(verdict)))

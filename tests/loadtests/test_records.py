@@ -57,7 +57,7 @@ RECORD = RequestRecord(
 
 
 def test_derived_times() -> None:
-    """Each by subtraction: TTFT 11.5-11, total 14-11, from schedule 14-10, TPOT 2/(5-1), connect, delay."""
+    """Each by subtraction: TTFT 11.5-11, total 14-11, from schedule 14-10, TPOT 2/(5-1), connect, delay 11-10 less connect."""
     derived = (
         RECORD.ttft_s,
         RECORD.e2e_s,
@@ -67,12 +67,20 @@ def test_derived_times() -> None:
         RECORD.schedule_delay_s,
     )
 
-    assert derived == (0.5, 3.0, 4.0, 0.5, 0.25, 1.0)
+    assert derived == (0.5, 3.0, 4.0, 0.5, 0.25, 0.75)
 
 
-@pytest.mark.parametrize("change", [{"output_tokens": 1}, {"chunks": 1}, {"tokens_source": "estimated"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"output_tokens": 1},
+        {"chunks": 1},
+        {"tokens_source": "estimated"},
+        {"last_token_s": RECORD.first_token_s},
+    ],
+)
 def test_tpot_is_absent_where_it_means_nothing(change: dict[str, object]) -> None:
-    """One token, one chunk, or a count that the server did not give: no TPOT, not 0."""
+    """One token, one chunk, a count that the server did not give, all chunks in one read: no TPOT, not 0."""
     assert dataclasses.replace(RECORD, **change).tpot_s is None  # type: ignore[arg-type] # parametrised fields
 
 

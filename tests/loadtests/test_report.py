@@ -74,10 +74,10 @@ def test_counts_rates_and_percentiles() -> None:
     assert summary["latency"]["ttft_s"]["p99.9"] == pytest.approx(0.1)
     assert summary["latency"]["tpot_s"]["p50"] == pytest.approx(0.1)
     assert summary["latency"]["inter_chunk_gap_s"]["max"] == pytest.approx(0.4)
-    assert summary["tokens"] | {"cached": 0} == {
+    assert summary["tokens"] == {
         "prompt": 9,
         "output": 15,
-        "cached": 0,
+        "cached": None,
         "wasted_output": 2,
         "answers_counted_by_server": 3,
         "answers_estimated": 0,
@@ -92,8 +92,45 @@ def test_nothing_known_is_none_not_zero() -> None:
     assert summary["error_ratio"] is None
     assert set(summary["latency"].values()) == {None}
     assert set(summary["rates"].values()) == {None}
-    assert summary["client"] == {"cpu_ratio": None, "event_loop_lag_s": None, "saturated": None}
+    assert set(summary["client"].values()) == {None}
     assert "–" in _printed(summary)
+
+
+def test_tokens_that_nobody_told_are_not_zero() -> None:
+    """Three good answers without usage, of a server that reports none: no count, and no rate of tokens."""
+    mute = [
+        _record(at, prompt_tokens=None, output_tokens=None, cached_tokens=None, tokens_source=None)
+        for at in range(3)
+    ]
+    summary = summarise(_result(mute), LIMITS)
+
+    assert {summary["tokens"][key] for key in ("prompt", "output", "cached", "wasted_output")} == {None}
+    assert summary["rates"]["output_tokens_per_s"] is None
+    assert summary["rates"]["good_per_s"] == pytest.approx(3 / 2.5)
+
+
+def test_back_off_is_part_of_what_a_user_waited() -> None:
+    """Refused at 0 s, answered from 5.0 to 5.5 s: the user waited 5.5 s, though the second try was quick."""
+    first = _record(0, outcome="error", error_kind="http_503", will_retry=True)
+    second = _record(0, attempt=1, started_s=5.0, sent_s=5.0, first_token_s=5.1, last_token_s=5.5, end_s=5.5)
+    latency = summarise(_result([first, second]), LIMITS)["latency"]
+
+    assert latency["latency_from_schedule_s"]["max"] == pytest.approx(5.5)
+    assert latency["e2e_s"]["max"] == pytest.approx(0.5)
+
+
+def test_connecting_is_not_the_lateness_of_the_client() -> None:
+    """Begun at once, 4 s to connect: the schedule was kept; a server that takes no connection was tried on time."""
+    slow = [_record(at, connected_s=at + 4.0, sent_s=at + 4.0, end_s=at + 5.0) for at in range(4)]
+    refused = [
+        _record(at, sent_s=None, outcome="error", error_kind="connect_refused", end_s=float(at))
+        for at in range(4)
+    ]
+    summary = summarise(_result(slow), LIMITS)
+
+    assert summary["schedule_delay_s"]["max"] == 0
+    assert summary["latency"]["connect_s"]["p50"] == 4.0
+    assert summarise(_result(refused), LIMITS)["rates"]["sent_per_s"] == 1.0
 
 
 def test_retried_attempts_are_not_requests() -> None:
@@ -145,6 +182,18 @@ def test_saturated_client(cpu: float, lag: float, saturated: bool) -> None:
     samples = [{"cpu_ratio": cpu, "lag_s": [lag] * 20, "seconds": 1.0}]
 
     assert client_health(samples, LIMITS)["saturated"] is saturated
+
+
+def test_a_pulse_does_not_drown_among_idle_seconds() -> None:
+    """Ten minutes with 2 s of 60 at a full core: 3 % of the time and all of the requests."""
+    pulse = {"cpu_ratio": 1.0, "lag_s": [0.001], "seconds": 1.0, "due_per_s": 80.0}
+    idle = {"cpu_ratio": 0.05, "lag_s": [0.001], "seconds": 1.0, "due_per_s": 0.0}
+    samples = ([pulse] * 2 + [idle] * 58) * 10
+    health = client_health(samples, LIMITS)
+
+    assert (health["cpu_ratio"]["p95"], health["cpu_ratio_at_requests_p95"]) == (0.05, 1.0)
+    assert health["saturated"] is True
+    assert client_health([idle] * 600, LIMITS)["saturated"] is False
 
 
 def test_one_saturated_worker_of_many_is_seen() -> None:

@@ -105,6 +105,7 @@ def test_retries_are_attempts_of_one_request(server: Any, tmp_path: Path) -> Non
     assert len({seen.headers["x-request-id"] for seen in server.seen}) == 6
     first, second = (r for r in records if r.seq == 0 and r.attempt < 2)
     assert second.started_s - first.end_s >= 0.05 * 0.75
+    assert second.scheduled_s == first.scheduled_s  # what the user waits for began there
 
 
 def test_a_request_cut_in_its_back_off_is_unfinished(server: Any, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from loadtests import sweep as sweep_module
 from loadtests import sweeppage
 from loadtests.engineproc import EngineError
-from loadtests.gates import GateExit
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.sweep import SweepPlan, SweepPoint, apply, highest_kept, read_points, run_sweep
+from loadtests.verdict import GateExit
 from slo import spec as slo_spec
 
 PLAN = parse_plan({"base_url": "http://127.0.0.1:1", "model": "m", "arrival": open_loop(1, 1)})

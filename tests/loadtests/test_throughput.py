@@ -12,11 +12,13 @@ from loadtests.run import LoadResult
 from loadtests.throughput import tokens_per_second
 
 
-def _record(sent: float, outcome: str = "ok", tokens: int | None = 8) -> RequestRecord:
+def _record(
+    sent: float, outcome: str = "ok", tokens: int | None = 8, source: str = "server"
+) -> RequestRecord:
     """Four chunks, one a second, the first a second after *sent*; two tokens each."""
     values: dict[str, Any] = {field.name: None for field in dataclasses.fields(RequestRecord)}
     values |= {"sent_s": sent, "first_token_s": sent + 1, "chunks": 4, "chunk_gaps_ns": (10**9,) * 3}
-    return from_mapping({**values, "outcome": outcome, "output_tokens": tokens})
+    return from_mapping({**values, "outcome": outcome, "output_tokens": tokens, "tokens_source": source})
 
 
 def _result(records: list[RequestRecord]) -> LoadResult:
@@ -58,3 +60,10 @@ def test_unknown_is_none(records: list[RequestRecord]) -> None:
     """No request, no window or no token: no rate, not 0."""
     assert tokens_per_second(_result(records), 1.0) is None
     assert tokens_per_second(_result([_record(0)]), 9.0) is None
+
+
+def test_a_guess_from_chunks_is_no_token_count() -> None:
+    """No usage: one token a chunk is what the client guesses, and half of what this engine made."""
+    guessed = [_record(at, tokens=4, source="estimated") for at in (0, 4)]
+
+    assert tokens_per_second(_result(guessed), 1.0) is None
