@@ -108,7 +108,10 @@ class Tenant(Strict):
 
 
 class Retries(Strict):
-    """Exponential back-off: base·2ⁿ up to the cap, times a factor drawn from 1 ± jitter; every attempt is recorded."""
+    """Exponential back-off: base·2ⁿ up to the cap, times a factor drawn from 1 ± jitter, never over the cap.
+
+    Every attempt is recorded.
+    """
 
     max_attempts: int = Field(default=1, ge=1, le=20)
     base_s: float = Field(default=0.1, ge=0.05, le=0.2)

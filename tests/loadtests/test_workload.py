@@ -124,11 +124,21 @@ def test_a_trace_fixes_lengths_and_blocks_share_prefixes() -> None:
 
 
 def test_backoff_grows_to_the_cap_with_jitter() -> None:
-    """0.1 s doubling to 5 s, each within ±25 %."""
+    """0.1 s doubling, each within ±25 %; never over the cap of 5 s, and not all of the capped ones alike."""
     work = Workload(_plan())
-    for attempt, middle in ((0, 0.1), (1, 0.2), (3, 0.8), (10, 5.0)):
+    for attempt, low, high in ((0, 0.075, 0.125), (1, 0.15, 0.25), (3, 0.6, 1.0), (10, 3.75, 5.0)):
         waits = [work.backoff_s(attempt) for _ in range(50)]
-        assert 0.75 * middle <= min(waits) < max(waits) <= 1.25 * middle
+        assert low <= min(waits) < max(waits) <= high
+
+
+def test_a_retry_leaves_the_next_requests_as_they_were() -> None:
+    """A build that refuses once gets the same requests as one that does not."""
+    plan = _plan(prompt_tokens="uniform:5:500")
+    calm, refused = Workload(plan), Workload(plan)
+    assert calm.next() == refused.next()
+    refused.backoff_s(0)
+
+    assert [calm.next() for _ in range(5)] == [refused.next() for _ in range(5)]
 
 
 def test_questions_come_in_order(tmp_path: Path) -> None:
