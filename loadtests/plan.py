@@ -1,6 +1,7 @@
 """What to send, how fast and for how long: one validated, frozen plan that also travels as a JSON file."""
 
 import json
+import secrets
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -124,8 +125,11 @@ class LoadPlan(Strict):
     """One load run. Token counts of prompts are aims (a word is about a token); the record has the server's count.
 
     `prefix_share` is the part of each prompt's tokens taken from one of `prefix_groups` common beginnings, so the
-    token-level prefix-cache hit ratio settles near it, less what the engine rounds down to whole blocks.
-    `random_seed` steers only the client's own choices; no seed is ever sent to the server.
+    token-level prefix-cache hit ratio settles near it, less what the engine rounds down to whole blocks and the
+    first request of each beginning.
+    `random_seed` steers only the client's own choices (times, lengths, labels); no seed is ever sent to the server.
+    `run_nonce` steers the words of the prompts and the trace ids: a run with another one, and `write_plan` draws
+    one where it is None, finds nothing of itself in a prefix cache. `prompts_file` is sent word for word.
     `drain_s` is how long answers may still take when the last request has been sent.
     """
 
@@ -162,6 +166,7 @@ class LoadPlan(Strict):
     keep_alive: bool = True
     kernel_stamps: bool = True
     random_seed: int = 0
+    run_nonce: str | None = Field(default=None, min_length=1)
     processes: int = Field(default=1, ge=1, le=256)
     prompts_file: str | None = None
     keep_text: bool = False
@@ -218,8 +223,14 @@ def read_plan(path: Path) -> LoadPlan:
         raise PlanError(f"{path}: cannot be read as a plan: {error}") from error
 
 
+def fresh_nonce() -> str:
+    """A `run_nonce` that no run had."""
+    return secrets.token_hex(8)
+
+
 def write_plan(plan: LoadPlan, path: Path) -> None:
-    """Write the plan as JSON."""
+    """Write the plan of one run as JSON, with a fresh nonce where it has none: the file repeats the run exactly."""
+    plan = plan.model_copy(update={"run_nonce": plan.run_nonce or fresh_nonce()})
     path.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 

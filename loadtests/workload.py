@@ -55,14 +55,16 @@ class Prepared:
 
 
 class Workload:
-    """The requests of one worker, reproducible from the plan's random seed and the worker's index."""
+    """The requests of one worker, reproducible from the plan's random seed, its run nonce and the worker's index."""
 
     def __init__(self, plan: LoadPlan, worker: int = 0) -> None:
         self._plan = plan
         self._rng = random.Random(f"{plan.random_seed}/{worker}/work")
         # Of its own: what one build refuses must not change the requests that come after.
         self._backoff_rng = random.Random(f"{plan.random_seed}/{worker}/backoff")
-        self._prompts = PromptMaker(self._rng, plan.prefix_groups)
+        run = f"{plan.random_seed}/{plan.run_nonce}"
+        self._prompts = PromptMaker(run, worker, plan.prefix_groups)
+        self._trace_ids = random.Random(f"{run}/{worker}/traces")
         self._seq = itertools.count()
         self._endpoints = _Chooser(list(plan.mix), list(plan.mix.values()))
         self._lanes = _Chooser(list(plan.lanes), [lane.share for lane in plan.lanes])
@@ -93,7 +95,7 @@ class Workload:
             stream=stream,
             tenant=tenant and tenant.name,
             lane=lane and lane.name,
-            trace_id=f"{rng.getrandbits(128) or 1:032x}",
+            trace_id=f"{self._trace_ids.getrandbits(128) or 1:032x}",
             sampled=plan.trace_sampled_share > 0 and rng.random() < plan.trace_sampled_share,
             asked_prompt_tokens=None if self._questions else asked_in,
             asked_output_tokens=None if kind == "embeddings" else asked_out,
@@ -111,7 +113,9 @@ class Workload:
             return "", self._questions[seq % len(self._questions)]
         if due and due.blocks:
             return "", self._prompts.from_blocks(due.blocks, words, _BLOCK_WORDS)
-        return self._prompts.make(words, round(words * self._plan.prefix_share))
+        plan = self._plan
+        group = int(self._rng.random() * plan.prefix_groups) if plan.prefix_share else 0
+        return self._prompts.make(words, round(words * plan.prefix_share), group)
 
     def _body(self, endpoint: str, prefix: str, own: str, max_tokens: int, stream: bool) -> dict[str, Any]:
         plan = self._plan
