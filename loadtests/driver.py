@@ -1,6 +1,7 @@
 """A plan -> requests at their times, in an open or a closed loop, with retries, drained or cut at the end."""
 
 import dataclasses
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -116,14 +117,15 @@ class Driver:
             self._left -= 1
 
     def _schedule(self) -> Iterator[Due]:
-        arrival = self.plan.arrival
+        """Each `workers`-th request of the plan: all workers draw the same ones, so their number changes no time."""
+        arrival, mine, of = self.plan.arrival, self._worker, self._workers
         if arrival.kind == "trace":
             assert arrival.trace_path is not None and arrival.trace_format is not None  # the plan checks it
             trace = read_trace(Path(arrival.trace_path), arrival.trace_format, speed=arrival.speed)
-            return (due for index, due in enumerate(trace) if index % self._workers == self._worker)
-        rng = random.Random(f"{self.plan.random_seed}/{self._worker}/arrivals")
+            return itertools.islice(trace, mine, None, of)
+        rng = random.Random(f"{self.plan.random_seed}/arrivals")
         times = arrival_times(
-            arrival.segments, rng, arrival.process, burstiness=arrival.burstiness, share=1 / self._workers
+            arrival.segments, rng, arrival.process, burstiness=arrival.burstiness, part=mine, parts=of
         )
         return map(Due, times)
 
