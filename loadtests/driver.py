@@ -16,6 +16,7 @@ from loadtests.recorder import Recorder
 from loadtests.records import RequestRecord
 from loadtests.replay import read_trace
 from loadtests.shapes import arrival_times, level_at
+from loadtests.startline import SETTLE_S, time_zero
 from loadtests.timers import PreciseTimer, start_now
 from loadtests.transport import now_ns
 from loadtests.workload import Due, Prepared, Workload
@@ -43,6 +44,7 @@ class Driver:
         self.crashed = False
         self._on_record = on_record
         self._worker, self._workers = worker, workers
+        self._folder = folder
         self._client = Client(plan, worker)
         self._work = Workload(plan, worker)
         self._recorder = Recorder(folder, worker)
@@ -51,11 +53,12 @@ class Driver:
         self._left = _split(plan.max_requests, worker, workers)
 
     def begin(self) -> None:
-        """Time zero of the plan is now (or the next full minute, when the plan says so)."""
-        if self.plan.arrival.on_the_minute:
-            gevent.sleep(60 - time.time() % 60)
+        """Wait for time zero of the plan, the same in all workers (a full minute, when the plan says so)."""
+        begin_s = time_zero(self._folder, self._workers, on_the_minute=self.plan.arrival.on_the_minute)
+        gevent.sleep(max(0.0, begin_s - SETTLE_S - time.time()))
         self._recorder.start()
-        self._start_ns = now_ns()
+        gevent.sleep(max(0.0, begin_s - time.time()))
+        self._start_ns = now_ns() + int((begin_s - time.time()) * 1e9)
 
     def run_closed(self, slot: int, endpoint: Endpoint | None = None) -> None:
         """Be client number *slot* of this worker: next request when the last was answered and thought over."""
