@@ -58,6 +58,7 @@ class Arrival(Strict):
     open: *segments* hold requests per second; a request is due whether or not earlier ones were answered.
     closed: *segments* hold the number of clients, each sending its next request *think_s* after the last answer.
     trace: times (and lengths) come from *trace_path*, sped up by *speed*; see `loadtests.replay`.
+    *on_the_minute* lets any of them begin at the next full minute of the wall clock.
     """
 
     kind: Literal["open", "closed", "trace"]
