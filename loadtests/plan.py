@@ -230,9 +230,20 @@ def fresh_nonce() -> str:
 
 
 def write_plan(plan: LoadPlan, path: Path) -> None:
-    """Write the plan of one run as JSON, with a fresh nonce where it has none: the file repeats the run exactly."""
-    plan = plan.model_copy(update={"run_nonce": plan.run_nonce or fresh_nonce()})
-    path.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    """Write the plan of one run as JSON, so that the file repeats the run exactly, from any folder.
+
+    It gets a fresh nonce where it has none, and the files that it names get their full paths.
+    """
+    changes: dict[str, Any] = {"run_nonce": plan.run_nonce or fresh_nonce()}
+    for name in ("token_file", "ca_file", "prompts_file"):
+        changes[name] = _full_path(getattr(plan, name))
+    arrival = {"trace_path": _full_path(plan.arrival.trace_path)}
+    changes["arrival"] = plan.arrival.model_copy(update=arrival)
+    path.write_text(plan.model_copy(update=changes).model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _full_path(name: str | None) -> str | None:
+    return name and str(Path(name).absolute())
 
 
 def closed(users: float, duration_s: float, *, think_s: float = 0.0) -> Arrival:

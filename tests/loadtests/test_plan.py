@@ -50,6 +50,20 @@ def test_each_run_of_a_plan_gets_a_nonce_of_its_own(tmp_path: Path) -> None:
     assert read_plan(tmp_path / "repeat") == one
 
 
+def test_files_are_named_from_where_the_plan_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client runs in another folder than the user: the plan that it gets names every file in full."""
+    monkeypatch.chdir(tmp_path)
+    trace = {"kind": "trace", "trace_format": "azure", "trace_path": "t.csv"}
+    names = {"token_file": "token", "ca_file": "/etc/ca.pem", "prompts_file": "../q.jsonl"}
+    write_plan(parse_plan({**BASE, "arrival": trace, **names}), tmp_path / "plan.json")
+    plan = read_plan(tmp_path / "plan.json")
+
+    assert (plan.arrival.trace_path, plan.token_file) == (str(tmp_path / "t.csv"), str(tmp_path / "token"))
+    assert (plan.ca_file, plan.prompts_file) == ("/etc/ca.pem", str(tmp_path / "../q.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
