@@ -14,7 +14,7 @@ from loadtests.client import Client
 from loadtests.plan import Endpoint, LoadPlan
 from loadtests.recorder import Recorder
 from loadtests.records import RequestRecord
-from loadtests.replay import read_trace
+from loadtests.replay import trace_of
 from loadtests.shapes import arrival_times, level_at
 from loadtests.startline import SETTLE_S, time_zero
 from loadtests.timers import PreciseTimer, start_now
@@ -123,9 +123,7 @@ class Driver:
         """Each `workers`-th request of the plan: all workers draw the same ones, so their number changes no time."""
         arrival, mine, of = self.plan.arrival, self._worker, self._workers
         if arrival.kind == "trace":
-            assert arrival.trace_path is not None and arrival.trace_format is not None  # the plan checks it
-            trace = read_trace(Path(arrival.trace_path), arrival.trace_format, speed=arrival.speed)
-            return itertools.islice(trace, mine, None, of)
+            return itertools.islice(trace_of(arrival), mine, None, of)
         rng = random.Random(f"{self.plan.random_seed}/arrivals")
         times = arrival_times(
             arrival.segments, rng, arrival.process, burstiness=arrival.burstiness, part=mine, parts=of
