@@ -1,6 +1,7 @@
 """A plan -> requests at their times, in an open or a closed loop, with retries, drained or cut at the end."""
 
 import dataclasses
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from loadtests.client import Client
 from loadtests.plan import Endpoint, LoadPlan
 from loadtests.recorder import Recorder
 from loadtests.records import RequestRecord
-from loadtests.replay import read_trace
+from loadtests.replay import trace_of
 from loadtests.shapes import arrival_times, level_at
+from loadtests.startline import SETTLE_S, time_zero
 from loadtests.timers import PreciseTimer, start_now
 from loadtests.transport import now_ns
 from loadtests.workload import Due, Prepared, Workload
@@ -42,6 +44,7 @@ class Driver:
         self.crashed = False
         self._on_record = on_record
         self._worker, self._workers = worker, workers
+        self._folder = folder
         self._client = Client(plan, worker)
         self._work = Workload(plan, worker)
         self._recorder = Recorder(folder, worker)
@@ -50,11 +53,12 @@ class Driver:
         self._left = _split(plan.max_requests, worker, workers)
 
     def begin(self) -> None:
-        """Time zero of the plan is now (or the next full minute, when the plan says so)."""
-        if self.plan.arrival.on_the_minute:
-            gevent.sleep(60 - time.time() % 60)
+        """Wait for time zero of the plan, the same in all workers (a full minute, when the plan says so)."""
+        begin_s = time_zero(self._folder, self._workers, on_the_minute=self.plan.arrival.on_the_minute)
+        gevent.sleep(max(0.0, begin_s - SETTLE_S - time.time()))
         self._recorder.start()
-        self._start_ns = now_ns()
+        gevent.sleep(max(0.0, begin_s - time.time()))
+        self._start_ns = now_ns() + int((begin_s - time.time()) * 1e9)
 
     def run_closed(self, slot: int, endpoint: Endpoint | None = None) -> None:
         """Be client number *slot* of this worker: next request when the last was answered and thought over."""
@@ -116,14 +120,13 @@ class Driver:
             self._left -= 1
 
     def _schedule(self) -> Iterator[Due]:
-        arrival = self.plan.arrival
+        """Each `workers`-th request of the plan: all workers draw the same ones, so their number changes no time."""
+        arrival, mine, of = self.plan.arrival, self._worker, self._workers
         if arrival.kind == "trace":
-            assert arrival.trace_path is not None and arrival.trace_format is not None  # the plan checks it
-            trace = read_trace(Path(arrival.trace_path), arrival.trace_format, speed=arrival.speed)
-            return (due for index, due in enumerate(trace) if index % self._workers == self._worker)
-        rng = random.Random(f"{self.plan.random_seed}/{self._worker}/arrivals")
+            return itertools.islice(trace_of(arrival), mine, None, of)
+        rng = random.Random(f"{self.plan.random_seed}/arrivals")
         times = arrival_times(
-            arrival.segments, rng, arrival.process, burstiness=arrival.burstiness, share=1 / self._workers
+            arrival.segments, rng, arrival.process, burstiness=arrival.burstiness, part=mine, parts=of
         )
         return map(Due, times)
 

@@ -29,7 +29,9 @@ _MAY_DIFFER = frozenset(
     }
 )
 # Parts of the plan that only say where and how the client connects, not what load the server gets.
-_NOT_THE_LOAD = frozenset({"base_url", "random_seed", "token_file", "ca_file", "insecure", "headers"})
+_NOT_THE_LOAD = frozenset(
+    {"base_url", "random_seed", "run_nonce", "token_file", "ca_file", "insecure", "headers"}
+)
 
 
 def collect(plan: LoadPlan, labels: dict[str, str] | None = None) -> dict[str, Any]:

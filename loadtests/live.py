@@ -4,6 +4,7 @@ Reading the files costs the load client nothing and sees all its workers. Latenc
 ended in the last window; what is unknown is not exposed.
 """
 
+import itertools
 import json
 import threading
 import time
@@ -18,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from loadtests.plan import LoadPlan
 from loadtests.records import RequestRecord, from_mapping, percentile
+from loadtests.replay import TraceRate, trace_of
 from loadtests.report import MEASURES
 from loadtests.shapes import level_at
 from slo.names import load as names
@@ -56,6 +58,7 @@ class LiveRun(Collector):
         self._retries = self._tokens = 0
         self._health: dict[int, dict[str, Any]] = {}
         self._first_due_s: float | None = None
+        self._trace: TraceRate | None = None
 
     def describe(self) -> list[Metric]:
         """Nothing is known before the run's files are there; registering must not read them."""
@@ -85,7 +88,7 @@ class LiveRun(Collector):
                 self._count(from_mapping(line))
         for path in sorted(self._folder.glob("client-*.jsonl")):
             for sample in self._tails.setdefault(path, _Tail(path)).lines():
-                if self._first_due_s is None:  # the client takes a moment to start; its clock began here
+                if self._first_due_s is None:  # the client takes a while to start, or waits for the minute
                     self._first_due_s = sample["at_s"] + sample["wall_offset_s"] - sample["seconds"]
                 self._health[sample["worker"]] = sample
         oldest = time.monotonic() - WINDOW_S
@@ -141,18 +144,30 @@ class LiveRun(Collector):
             )
 
     def _client(self) -> Iterator[Metric]:
-        arrival = self._plan.arrival
-        target = (
-            level_at(arrival.segments, time.time() - (self._first_due_s or self._began_s))
-            if arrival.kind == "open"
-            else None
-        )
+        target = self._target()
         if target is not None:
             yield GaugeMetricFamily(
-                names.TARGET_RATE, "Requests a second that the plan wants now.", value=target
+                names.TARGET_RATE,
+                f"Requests a second that the plan wants now; of a trace, over the last {WINDOW_S:g} s.",
+                value=target,
             )
-        if not self._health:
-            return
+        if self._health:
+            yield from self._load_processes()
+
+    def _target(self) -> float | None:
+        """None when the plan is over, of a closed loop, and before the client has said when it began."""
+        arrival = self._plan.arrival
+        if self._first_due_s is None or arrival.kind == "closed":
+            return None
+        at_s = time.time() - self._first_due_s
+        if arrival.kind == "open":
+            return level_at(arrival.segments, at_s)
+        if self._trace is None:
+            requests = itertools.islice(trace_of(arrival), self._plan.max_requests)
+            self._trace = TraceRate(requests, WINDOW_S)
+        return self._trace.at(at_s)
+
+    def _load_processes(self) -> Iterator[Metric]:
         samples = list(self._health.values())
         sent = sum(sample["due_per_s"] for sample in samples)
         yield GaugeMetricFamily(

@@ -1,6 +1,7 @@
 """What to send, how fast and for how long: one validated, frozen plan that also travels as a JSON file."""
 
 import json
+import secrets
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -57,6 +58,7 @@ class Arrival(Strict):
     open: *segments* hold requests per second; a request is due whether or not earlier ones were answered.
     closed: *segments* hold the number of clients, each sending its next request *think_s* after the last answer.
     trace: times (and lengths) come from *trace_path*, sped up by *speed*; see `loadtests.replay`.
+    *on_the_minute* lets any of them begin at the next full minute of the wall clock.
     """
 
     kind: Literal["open", "closed", "trace"]
@@ -108,7 +110,10 @@ class Tenant(Strict):
 
 
 class Retries(Strict):
-    """Exponential back-off: base·2ⁿ up to the cap, times a factor drawn from 1 ± jitter; every attempt is recorded."""
+    """Exponential back-off: base·2ⁿ up to the cap, times a factor drawn from 1 ± jitter, never over the cap.
+
+    Every attempt is recorded.
+    """
 
     max_attempts: int = Field(default=1, ge=1, le=20)
     base_s: float = Field(default=0.1, ge=0.05, le=0.2)
@@ -121,8 +126,11 @@ class LoadPlan(Strict):
     """One load run. Token counts of prompts are aims (a word is about a token); the record has the server's count.
 
     `prefix_share` is the part of each prompt's tokens taken from one of `prefix_groups` common beginnings, so the
-    token-level prefix-cache hit ratio settles near it, less what the engine rounds down to whole blocks.
-    `random_seed` steers only the client's own choices; no seed is ever sent to the server.
+    token-level prefix-cache hit ratio settles near it, less what the engine rounds down to whole blocks and the
+    first request of each beginning.
+    `random_seed` steers only the client's own choices (times, lengths, labels); no seed is ever sent to the server.
+    `run_nonce` steers the words of the prompts and the trace ids: a run with another one, and `write_plan` draws
+    one where it is None, finds nothing of itself in a prefix cache. `prompts_file` is sent word for word.
     `drain_s` is how long answers may still take when the last request has been sent.
     """
 
@@ -159,6 +167,7 @@ class LoadPlan(Strict):
     keep_alive: bool = True
     kernel_stamps: bool = True
     random_seed: int = 0
+    run_nonce: str | None = Field(default=None, min_length=1)
     processes: int = Field(default=1, ge=1, le=256)
     prompts_file: str | None = None
     keep_text: bool = False
@@ -215,9 +224,26 @@ def read_plan(path: Path) -> LoadPlan:
         raise PlanError(f"{path}: cannot be read as a plan: {error}") from error
 
 
+def fresh_nonce() -> str:
+    """A `run_nonce` that no run had."""
+    return secrets.token_hex(8)
+
+
 def write_plan(plan: LoadPlan, path: Path) -> None:
-    """Write the plan as JSON."""
-    path.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    """Write the plan of one run as JSON, so that the file repeats the run exactly, from any folder.
+
+    It gets a fresh nonce where it has none, and the files that it names get their full paths.
+    """
+    changes: dict[str, Any] = {"run_nonce": plan.run_nonce or fresh_nonce()}
+    for name in ("token_file", "ca_file", "prompts_file"):
+        changes[name] = _full_path(getattr(plan, name))
+    arrival = {"trace_path": _full_path(plan.arrival.trace_path)}
+    changes["arrival"] = plan.arrival.model_copy(update=arrival)
+    path.write_text(plan.model_copy(update=changes).model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _full_path(name: str | None) -> str | None:
+    return name and str(Path(name).absolute())
 
 
 def closed(users: float, duration_s: float, *, think_s: float = 0.0) -> Arrival:

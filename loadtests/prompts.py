@@ -1,7 +1,9 @@
 """A token count and a share of common beginning -> prompt text, cheap enough to make thousands a second."""
 
+import math
 import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 # Short common words: about one token each in the usual vocabularies. The record keeps the server's own count.
 _COMMON = """
@@ -19,47 +21,59 @@ site project activity star table need court oil situation cost industry figure s
 picture practice piece land product doctor wall patient worker news test movie north love step morning
 """
 _BOOK_WORDS = 16_384
-SALT_WORDS = 3  # what the salt is counted as: eight hexadecimal digits make three to six tokens
+TAG_WORDS = 3  # what a tag is counted as: eight hexadecimal digits make three to six tokens
+
+
+class _Text(NamedTuple):
+    """Where a text begins: with a tag that no other text has, then in the book from a word on."""
+
+    tag: str
+    start: int
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> "_Text":
+        return cls(f"{rng.getrandbits(32):08x}", int(rng.random() * (_BOOK_WORDS // 2)))
 
 
 class PromptMaker:
-    """Prompts of a wanted length. Two prompts share their beginning only when made with the same group.
+    """Prompts of a wanted length for the run named *run*.
 
-    The unshared part starts with a salt, so an engine's prefix cache cannot hit it by chance.
+    Two prompts share their beginning only when made for the same run with the same group (or the same blocks), in
+    whichever worker. The unshared part, too, starts with a tag drawn for the run, so that an engine's prefix cache
+    knows nothing of a run before its first request, whatever it answered earlier.
     """
 
-    def __init__(self, rng: random.Random, groups: int) -> None:
-        self._rng = rng
-        self._bodies, self._offsets = _book(random.Random(0))
-        self._prefixes = [_book(random.Random(f"prefix {group}")) for group in range(groups)]
+    def __init__(self, run: str, worker: int, groups: int) -> None:
+        self._run = run
+        self._rng = random.Random(f"{run}/{worker}/prompts")
+        self._book, self._offsets = _book(random.Random(0))
+        prefixes = random.Random(f"{run}/prefixes")
+        self._prefixes = [_Text.draw(prefixes) for _ in range(groups)]
 
-    def make(self, words: int, shared_words: int = 0) -> tuple[str, str]:
-        """(common beginning, own part), together about *words* words; the first is "" when nothing is shared."""
+    def make(self, words: int, shared_words: int = 0, group: int = 0) -> tuple[str, str]:
+        """(beginning common to *group*, own part), together about *words* words; each is "" when it has none."""
         shared = min(shared_words, words)
-        prefix = ""
-        if shared:
-            text, offsets = self._prefixes[int(self._rng.random() * len(self._prefixes))]
-            prefix = _cut(text, offsets, 0, shared)
-        own = words - shared
-        if own <= 0:
-            return prefix, ""
-        salt = f"{self._rng.getrandbits(32):08x}"
-        start = int(self._rng.random() * (_BOOK_WORDS // 2))
-        rest = _cut(self._bodies, self._offsets, start, own - SALT_WORDS)
-        return prefix, f"{salt} {rest}" if rest else salt
+        return self._cut(self._prefixes[group], shared), self._cut(_Text.draw(self._rng), words - shared)
 
     def from_blocks(self, blocks: Sequence[int], words: int, block_words: int) -> str:
-        """A prompt whose k-th stretch of *block_words* words depends only on the first k+1 ids of *blocks*."""
+        """A prompt whose k-th stretch of *block_words* words depends only on the k-th id of *blocks* and the run."""
         parts = []
-        left = words
-        for block in blocks:
-            text, offsets = self._bodies, self._offsets
-            start = random.Random(block).randrange(_BOOK_WORDS // 2)
-            take = min(left, block_words)
-            parts.append(f"{block:x} {_cut(text, offsets, start, take - 1)}")
+        for block in blocks[: math.ceil(words / block_words)]:
+            text = _Text.draw(random.Random(f"{self._run}/block {block}"))
+            parts.append(self._cut(text, min(words, block_words)))
+            words -= block_words
+        return " ".join(parts)
+
+    def _cut(self, text: _Text, words: int) -> str:
+        """*words* words of *text*, its tag counted as `TAG_WORDS`; what is longer than the book goes round."""
+        if words <= 0:
+            return ""
+        parts, start, left = [text.tag], text.start, words - TAG_WORDS
+        while left > 0:
+            take = min(left, _BOOK_WORDS - start)
+            parts.append(self._book[self._offsets[start] : self._offsets[start + take] - 1])
             left -= take
-            if left <= 0:
-                break
+            start = 0
         return " ".join(parts)
 
 
@@ -70,14 +84,3 @@ def _book(rng: random.Random) -> tuple[str, list[int]]:
     for word in words:
         offsets.append(offsets[-1] + len(word) + 1)
     return " ".join(words), offsets
-
-
-def _cut(text: str, offsets: list[int], start: int, words: int) -> str:
-    """*words* words from word *start*; a stretch longer than the book goes round."""
-    parts = []
-    while words > 0:
-        take = min(words, _BOOK_WORDS - start)
-        parts.append(text[offsets[start] : offsets[start + take] - 1])
-        words -= take
-        start = 0
-    return " ".join(parts)

@@ -3,12 +3,14 @@
 import csv
 import json
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from loadtests.lengths import MOST_TOKENS
+from loadtests.plan import Arrival
 from loadtests.workload import Due
 
 Format = Literal["azure", "burstgpt", "mooncake"]
@@ -51,6 +53,35 @@ def read_trace(path: Path, kind: Format, *, speed: float = 1.0) -> Iterator[Due]
                 yield due._replace(at_s=offset)
     if first is None:
         raise TraceError(f"{path}: holds no request")
+
+
+def trace_of(arrival: Arrival) -> Iterator[Due]:
+    """The requests of a plan's trace; see `read_trace`."""
+    assert arrival.trace_path is not None and arrival.trace_format is not None  # the plan checks it
+    return read_trace(Path(arrival.trace_path), arrival.trace_format, speed=arrival.speed)
+
+
+class TraceRate:
+    """Requests in the order of their times -> how many a second are wanted, over the *window_s* seconds before."""
+
+    def __init__(self, requests: Iterator[Due], window_s: float) -> None:
+        self._requests, self._window_s = requests, window_s
+        self._next = next(requests, None)
+        self._recent: deque[float] = deque()
+
+    def at(self, at_s: float) -> float | None:
+        """The rate *at_s* seconds after the start, never asked for an earlier time than before.
+
+        None after the last request. Reads the trace as far as that; raises what reading it raises.
+        """
+        while self._next is not None and self._next.at_s <= at_s:
+            self._recent.append(self._next.at_s)
+            self._next = next(self._requests, None)
+        if self._next is None or at_s <= 0:
+            return None
+        while self._recent and self._recent[0] <= at_s - self._window_s:
+            self._recent.popleft()
+        return len(self._recent) / min(self._window_s, at_s)
 
 
 def _rows(lines: Any, kind: Format, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

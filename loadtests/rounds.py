@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from loadtests import identity
-from loadtests.plan import LoadPlan
+from loadtests.plan import LoadPlan, fresh_nonce
 from loadtests.run import LoadError, LoadResult, read_result, run_load
 
 Told = Callable[[Path, int], None]
@@ -21,21 +21,25 @@ def run_rounds(
 ) -> None:
     """Run *plan* *pairs* times, from round *first*, against each server in turn, turned round in every other pair.
 
-    *folders* maps a folder to the server's base URL; round n of every folder has the same random seed, so the
-    requests are the same. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run (its folder and
+    *folders* maps a folder to the server's base URL. Round n sends the same requests to each, and prompts that no
+    round before it has sent: a server that was loaded earlier has no more of them in its prefix cache than a fresh
+    one. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run (its folder and
     round) before it starts.
     """
     plans = {folder: plan.model_copy(update={"base_url": url.rstrip("/")}) for folder, url in folders.items()}
     identities = {folder: identity.collect(one, labels) for folder, one in plans.items()}
     for number in range(first, first + pairs):
+        of_round = {
+            "random_seed": plan.random_seed + number,
+            "run_nonce": plan.run_nonce or fresh_nonce(),
+        }
         turn = list(plans) if number % 2 == 0 else list(reversed(plans))
         for folder in turn:
             if told is not None:
                 told(folder, number)
-            seeded = plans[folder].model_copy(update={"random_seed": plan.random_seed + number})
             where = folder / f"round-{number:02d}"
             identity.save(identities[folder], where)
-            run_load(seeded, where)
+            run_load(plans[folder].model_copy(update=of_round), where)
 
 
 def read_rounds(folder: Path) -> list[LoadResult]:

@@ -12,7 +12,7 @@ _NUMBERS: dict[str, tuple[int, Callable[..., Segments], str]] = {
     "soak": (2, lambda level, seconds: shapes.flat(level, seconds), "soak:LEVEL:SECONDS"),
     "ramp": (3, shapes.ramp, "ramp:FROM:TO:SECONDS"),
     "spike": (5, shapes.spike, "spike:BASE:PEAK:AT:WIDTH:SECONDS"),
-    "pulses": (4, shapes.pulses, "pulses:BASE:PEAK:WIDTH:SECONDS (each full minute)"),
+    "pulses": (4, shapes.pulses, "pulses:BASE:PEAK:WIDTH:SECONDS (from the next full minute, at each)"),
 }
 FORMS = ", ".join([*(form for _, _, form in _NUMBERS.values()), "steps:LEVEL@SECONDS,LEVEL@SECONDS,…"])
 
@@ -33,6 +33,11 @@ def parse_shape(text: str) -> Segments:
         raise ValueError(f"shape {text!r}: unknown; write one of {FORMS}") from None
     except ValueError as error:
         raise ValueError(f"shape {text!r}: {error}; write one of {FORMS}") from None
+
+
+def by_the_clock(text: str) -> bool:
+    """Whether the shape is one of full minutes, so that it has to begin at one: pulses."""
+    return text.partition(":")[0] == "pulses"
 
 
 def _finite(text: str) -> float:

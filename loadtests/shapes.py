@@ -5,9 +5,10 @@ was made. Arrival times come from running a renewal process with mean 1 through 
 the level; that is exact for a Poisson process with a changing rate, not an approximation by small steps.
 """
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,31 +105,35 @@ def arrival_times(
     process: Process = "poisson",
     *,
     burstiness: float = 1.0,
-    share: float = 1.0,
+    part: int = 0,
+    parts: int = 1,
 ) -> Iterator[float]:
     """Seconds from the start at which requests are due, ascending, until the shape is over.
 
     poisson: independent users. constant: even spacing. gamma: renewal with gamma-distributed intervals of shape
     *burstiness* (below 1 comes in bursts, 1 is Poisson, above 1 is more even than Poisson; the squared
-    coefficient of variation is 1/burstiness). *share* is this worker's part of the level.
+    coefficient of variation is 1/burstiness). Only each *parts*-th time, from number *part* (from 0), is given: the
+    parts of an equal *rng* together are the whole, whereas a process thinned to a part of its rate is another one.
     """
-    interval = _unit_interval(rng, process, burstiness)
-    due = interval() if process != "constant" else rng.random()  # a random phase keeps workers apart
+    dues = itertools.islice(_unit_process(rng, process, burstiness), part, None, parts)
+    due = next(dues)
     begun_area = begun_s = 0.0
     for segment in segments:
-        area = segment.area * share
-        while due < begun_area + area:
-            yield begun_s + segment.time_of_area((due - begun_area) / share)
-            due += interval()
-        begun_area += area
+        end_area = begun_area + segment.area
+        while due < end_area:
+            yield begun_s + segment.time_of_area(due - begun_area)
+            due = next(dues)
+        begun_area = end_area
         begun_s += segment.duration_s
 
 
-def _unit_interval(rng: random.Random, process: Process, burstiness: float) -> Callable[[], float]:
+def _unit_process(rng: random.Random, process: Process, burstiness: float) -> Iterator[float]:
+    """Endless arrivals, one a unit of area; of C parts, because each worker draws those of all workers."""
     if process == "constant":
-        return lambda: 1.0
+        return itertools.count(0.5)
     if process == "poisson":
-        return lambda: rng.expovariate(1.0)
+        return itertools.accumulate(map(rng.expovariate, itertools.repeat(1.0)))
     if burstiness <= 0:
         raise ValueError(f"burstiness: {burstiness:g} is not above 0")
-    return lambda: rng.gammavariate(burstiness, 1.0 / burstiness)
+    shape, scale = itertools.repeat(burstiness), itertools.repeat(1.0 / burstiness)
+    return itertools.accumulate(map(rng.gammavariate, shape, scale))

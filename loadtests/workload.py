@@ -55,12 +55,16 @@ class Prepared:
 
 
 class Workload:
-    """The requests of one worker, reproducible from the plan's random seed and the worker's index."""
+    """The requests of one worker, reproducible from the plan's random seed, its run nonce and the worker's index."""
 
     def __init__(self, plan: LoadPlan, worker: int = 0) -> None:
         self._plan = plan
-        self.rng = random.Random(f"{plan.random_seed}/{worker}/work")
-        self._prompts = PromptMaker(self.rng, plan.prefix_groups)
+        self._rng = random.Random(f"{plan.random_seed}/{worker}/work")
+        # Of its own: what one build refuses must not change the requests that come after.
+        self._backoff_rng = random.Random(f"{plan.random_seed}/{worker}/backoff")
+        run = f"{plan.random_seed}/{plan.run_nonce}"
+        self._prompts = PromptMaker(run, worker, plan.prefix_groups)
+        self._trace_ids = random.Random(f"{run}/{worker}/traces")
         self._seq = itertools.count()
         self._endpoints = _Chooser(list(plan.mix), list(plan.mix.values()))
         self._lanes = _Chooser(list(plan.lanes), [lane.share for lane in plan.lanes])
@@ -70,7 +74,7 @@ class Workload:
 
     def next(self, due: Due | None = None, endpoint: Endpoint | None = None) -> Prepared:
         """The next request; *due* may fix its lengths and *endpoint* its kind, the plan decides the rest."""
-        plan, rng, seq = self._plan, self.rng, next(self._seq)
+        plan, rng, seq = self._plan, self._rng, next(self._seq)
         kind: Endpoint = endpoint or self._endpoints.draw(rng)
         asked_in = (due and due.prompt_tokens) or plan.prompt_tokens.draw(rng)
         asked_out = (due and due.output_tokens) or plan.output_tokens.draw(rng)
@@ -91,7 +95,7 @@ class Workload:
             stream=stream,
             tenant=tenant and tenant.name,
             lane=lane and lane.name,
-            trace_id=f"{rng.getrandbits(128) or 1:032x}",
+            trace_id=f"{self._trace_ids.getrandbits(128) or 1:032x}",
             sampled=plan.trace_sampled_share > 0 and rng.random() < plan.trace_sampled_share,
             asked_prompt_tokens=None if self._questions else asked_in,
             asked_output_tokens=None if kind == "embeddings" else asked_out,
@@ -99,17 +103,19 @@ class Workload:
         )
 
     def backoff_s(self, attempt: int) -> float:
-        """How long to wait after failed attempt number *attempt* (from 0)."""
+        """How long to wait after failed attempt number *attempt* (from 0), at most the plan's cap."""
         retries = self._plan.retries
         delay = min(retries.cap_s, retries.base_s * 2.0**attempt)
-        return delay * (1 + self.rng.uniform(-retries.jitter, retries.jitter))
+        return min(retries.cap_s, delay * (1 + self._backoff_rng.uniform(-retries.jitter, retries.jitter)))
 
     def _prompt(self, seq: int, words: int, due: Due | None) -> tuple[str, str]:
         if self._questions:
             return "", self._questions[seq % len(self._questions)]
         if due and due.blocks:
             return "", self._prompts.from_blocks(due.blocks, words, _BLOCK_WORDS)
-        return self._prompts.make(words, round(words * self._plan.prefix_share))
+        plan = self._plan
+        group = int(self._rng.random() * plan.prefix_groups) if plan.prefix_share else 0
+        return self._prompts.make(words, round(words * plan.prefix_share), group)
 
     def _body(self, endpoint: str, prefix: str, own: str, max_tokens: int, stream: bool) -> dict[str, Any]:
         plan = self._plan
@@ -131,7 +137,7 @@ class Workload:
 
     def _chat_options(self, body: dict[str, Any]) -> None:
         plan = self._plan
-        if plan.tools_share and self.rng.random() < plan.tools_share:
+        if plan.tools_share and self._rng.random() < plan.tools_share:
             body |= {"tools": _TOOLS, "tool_choice": plan.tool_choice}
         if plan.reasoning != "default":
             body["chat_template_kwargs"] = {"enable_thinking": plan.reasoning == "on"}

@@ -23,7 +23,9 @@ _OPTIONS = (
         "--seconds", type=_POSITIVE, default=60.0, show_default=True, help="With --users or --rate."
     ),
     click.option(
-        "--shape", help="Open loop over time, such as ramp:1:20:60, steps:1@60,4@120, pulses:1:50:2:300."
+        "--shape",
+        help="Open loop over time, such as ramp:1:20:60, steps:1@60,4@120, or pulses:1:50:2:300, which waits for the"
+        " full minute.",
     ),
     click.option("--users-shape", help="The same of clients in a closed loop."),
     click.option(
@@ -75,7 +77,7 @@ def plan_of(engine: Callable[[], str], wish: dict[str, Any], spec: "Spec") -> "L
 
 def _arrival(wish: dict[str, Any], spec: "Spec") -> dict[str, Any]:
     from loadtests.plan import from_spec
-    from loadtests.shape_text import parse_shape
+    from loadtests.shape_text import by_the_clock, parse_shape
     from loadtests.shapes import flat
 
     given = [name for name in ("users", "rate", "shape", "users_shape", "trace") if wish[name]]
@@ -93,7 +95,9 @@ def _arrival(wish: dict[str, Any], spec: "Spec") -> dict[str, Any]:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     loop = "closed" if kind.startswith("users") else "open"
-    return {"kind": loop, "segments": segments, **(_process(wish) if loop == "open" else {})}
+    minute = kind in ("shape", "users_shape") and by_the_clock(value)
+    process = _process(wish) if loop == "open" else {}
+    return {"kind": loop, "segments": segments, "on_the_minute": minute, **process}
 
 
 def _process(wish: dict[str, Any]) -> dict[str, Any]:

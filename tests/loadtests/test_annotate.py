@@ -71,6 +71,6 @@ def test_live_series_are_served_and_the_port_is_given_back(tmp_path: Path) -> No
     with live_series(plan, tmp_path, time.time(), 0) as port:
         text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
 
-    assert "llm_load_target_requests_per_second 5.0" in text
+    assert f'llm_load_run_info{{arrival="open",model="m",run="{tmp_path.name}"}} 1.0' in text
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
 from loadtests.live import LiveRun
 from loadtests.plan import open_loop, parse_plan
@@ -35,10 +35,10 @@ def run(tmp_path: Path) -> tuple[CollectorRegistry, Path]:
 
 
 def test_before_the_first_answer_nothing_is_zero(run: tuple[CollectorRegistry, Path]) -> None:
-    """Only what is known is exposed: the run and its target, no latency and no error ratio."""
+    """Only what is known is exposed: the run; no latency, no error ratio, and no target, as its time zero is not."""
     registry, folder = run
 
-    assert registry.get_sample_value("llm_load_target_requests_per_second") == 5
+    assert registry.get_sample_value("llm_load_target_requests_per_second") is None
     labels = {"run": folder.name, "model": "m", "arrival": "open"}
     assert registry.get_sample_value("llm_load_run_info", labels) == 1
     assert registry.get_sample_value("llm_load_error_ratio") is None
@@ -56,9 +56,7 @@ def test_counts_latency_and_client(run: tuple[CollectorRegistry, Path]) -> None:
     path.write_text(to_line(_record(tenant="a")) + second[:40], encoding="utf-8")
     assert value("llm_load_output_tokens_total") == 3
     path.write_text(path.read_text(encoding="utf-8") + second[40:] + to_line(_record()), encoding="utf-8")
-    health = {"worker": 0, "cpu_ratio": 0.3, "lag_s": [0.001, 0.004], "in_flight": 7, "due_per_s": 4.5}
-    health |= {"at_s": time.monotonic(), "wall_offset_s": time.time() - time.monotonic(), "seconds": 1.0}
-    (folder / "client-0.jsonl").write_text(json.dumps(health) + "\n", encoding="utf-8")
+    _sample(folder, 1.0)
 
     good = {"endpoint": "chat", "tenant": "", "lane": "", "outcome": "ok"}
     assert value("llm_load_requests_total", good) == 1
@@ -71,6 +69,53 @@ def test_counts_latency_and_client(run: tuple[CollectorRegistry, Path]) -> None:
     assert value("llm_load_schedule_delay_seconds", {"quantile": "0.99"}) == pytest.approx(0.25)
     assert (value("llm_load_requests_in_flight"), value("llm_load_sent_requests_per_second")) == (7, 4.5)
     assert value("llm_load_client_event_loop_lag_seconds", {"worker": "0"}) == 0.004
+    assert value("llm_load_target_requests_per_second") == 5
+
+
+def _sample(folder: Path, seconds: float) -> None:
+    """The client's first word on itself, *seconds* after time zero."""
+    health = {"worker": 0, "cpu_ratio": 0.3, "lag_s": [0.001, 0.004], "in_flight": 7, "due_per_s": 4.5}
+    health |= {"at_s": time.monotonic(), "wall_offset_s": time.time() - time.monotonic(), "seconds": seconds}
+    (folder / "client-0.jsonl").write_text(json.dumps(health) + "\n", encoding="utf-8")
+
+
+def _trace_run(folder: Path, **changes: Any) -> CollectorRegistry:
+    """A replay, twice as fast, of three requests at a time every 2 s for 200 s."""
+    rows = [
+        {"timestamp": 2000 * step, "input_length": 9, "output_length": 9}
+        for step in range(101)
+        for _ in range(3)
+    ]
+    path = folder / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    arrival = {"kind": "trace", "trace_format": "mooncake", "trace_path": str(path), "speed": 2}
+    registry = CollectorRegistry()
+    plan = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": arrival, **changes})
+    registry.register(LiveRun(plan, folder, time.time()))
+    return registry
+
+
+def test_a_trace_has_a_target_rate(tmp_path: Path) -> None:
+    """20.1 s after the start, 45 requests were due in the last 15 s: 3 a second."""
+    registry = _trace_run(tmp_path)
+    before = generate_latest(registry).decode()
+    _sample(tmp_path, 20.1)
+
+    assert "target_requests" not in before
+    assert "\nllm_load_target_requests_per_second 3.0\n" in generate_latest(registry).decode()
+
+
+def test_a_trace_that_is_over_has_none(tmp_path: Path) -> None:
+    """At twice the speed it ends after 100 s; with 30 requests wanted at most, after 10."""
+    (tmp_path / "cut").mkdir()
+    whole, cut = _trace_run(tmp_path), _trace_run(tmp_path / "cut", max_requests=30)
+    _sample(tmp_path, 101)
+    _sample(tmp_path / "cut", 20)
+
+    for registry in (whole, cut):
+        text = generate_latest(registry).decode()
+        assert "llm_load_sent_requests_per_second 4.5" in text
+        assert "target_requests" not in text
 
 
 def test_old_answers_leave_the_window_but_not_the_totals(run: tuple[CollectorRegistry, Path]) -> None:

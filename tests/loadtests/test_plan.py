@@ -29,11 +29,39 @@ def test_file_round_trip(tmp_path: Path) -> None:
         arrival=closed(3, 4),
         prompt_tokens="lognormal:9:1:99",  # type: ignore[arg-type] # text is parsed by the validator
         mix={"chat": 1, "embeddings": 2},
+        run_nonce="n",
     )
     write_plan(plan, tmp_path / "plan.json")
 
     assert plan == read_plan(tmp_path / "plan.json")
     assert plan.base_url == "https://h:1"
+
+
+def test_each_run_of_a_plan_gets_a_nonce_of_its_own(tmp_path: Path) -> None:
+    """Written for two runs, a plan differs in its nonce alone; the file of a run is written again as it is."""
+    plan = parse_plan(BASE)
+    for name in ("one", "two"):
+        write_plan(plan, tmp_path / name)
+    one, two = read_plan(tmp_path / "one"), read_plan(tmp_path / "two")
+    write_plan(one, tmp_path / "repeat")
+
+    assert one.run_nonce and two.run_nonce and one.run_nonce != two.run_nonce
+    assert one.model_copy(update={"run_nonce": two.run_nonce}) == two
+    assert read_plan(tmp_path / "repeat") == one
+
+
+def test_files_are_named_from_where_the_plan_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client runs in another folder than the user: the plan that it gets names every file in full."""
+    monkeypatch.chdir(tmp_path)
+    trace = {"kind": "trace", "trace_format": "azure", "trace_path": "t.csv"}
+    names = {"token_file": "token", "ca_file": "/etc/ca.pem", "prompts_file": "../q.jsonl"}
+    write_plan(parse_plan({**BASE, "arrival": trace, **names}), tmp_path / "plan.json")
+    plan = read_plan(tmp_path / "plan.json")
+
+    assert (plan.arrival.trace_path, plan.token_file) == (str(tmp_path / "t.csv"), str(tmp_path / "token"))
+    assert (plan.ca_file, plan.prompts_file) == ("/etc/ca.pem", str(tmp_path / "../q.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +79,7 @@ def test_file_round_trip(tmp_path: Path) -> None:
             {"arrival": {"kind": "open", "segments": [{"duration_s": 1, "start": 1, "end": float("nan")}]}},
             "arrival.segments.0.end: nan: Input should be a finite number",
         ),
+        ({"run_nonce": ""}, "run_nonce: ''"),
         ({"prefix_groups": 10**9}, "prefix_groups: 1000000000"),
         ({"extra_body": {"seed": 3}}, "seed"),
         ({"prompt_tokens": "zipf:3"}, "prompt_tokens: 'zipf:3'"),

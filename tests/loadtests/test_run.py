@@ -206,16 +206,26 @@ def _alive(pid: int) -> bool:
 
 
 def test_several_processes_share_the_plan(server: Any, tmp_path: Path) -> None:
-    """Two workers send disjoint halves, merged in the result, with their clocks compared."""
-    plan = _plan(server.url, open_loop(40, 1, "constant"), processes=2)
+    """Three workers send parts of one schedule: merged, 40 a second stand 25 ms apart; their clocks are compared."""
+    plan = _plan(server.url, open_loop(40, 1, "constant"), processes=3)
     result = run_load(plan, tmp_path)
 
     assert len(result.records) == 40 == len(server.seen)
-    assert {record.worker for record in result.records} == {0, 1}
+    assert {record.worker for record in result.records} == {0, 1, 2}
+    assert {round(b.scheduled_s - a.scheduled_s, 3) for a, b in pairwise(result.records)} == {0.025}
     assert len({record.trace_id for record in result.records}) == 40
     clocks = read_clocks(tmp_path)
-    assert set(clocks) == {0, 1}
+    assert set(clocks) == {0, 1, 2}
     assert all(clock.same_host and abs(clock.offset_s) <= clock.error_s + 0.001 for clock in clocks.values())
+
+
+def test_a_maximum_is_the_beginning_of_the_schedule(server: Any, tmp_path: Path) -> None:
+    """Seven requests by three workers: three, two and two of them, evenly spaced as the first seven of one are."""
+    plan = _plan(server.url, open_loop(40, 10, "constant"), processes=3, max_requests=7)
+    records = run_load(plan, tmp_path).records
+
+    assert [record.worker for record in records] == [0, 1, 2, 0, 1, 2, 0]
+    assert {round(b.scheduled_s - a.scheduled_s, 3) for a, b in pairwise(records)} == {0.025}
 
 
 def test_two_distributed_runs_at_once_keep_to_themselves(server: Any, tmp_path: Path) -> None:

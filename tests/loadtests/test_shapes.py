@@ -1,5 +1,6 @@
 """Arrival times against areas worked out by hand, and process statistics within wide limits."""
 
+import itertools
 import random
 from itertools import pairwise
 
@@ -8,8 +9,8 @@ import pytest
 from loadtests import shapes
 
 
-def _constant(segments: tuple[shapes.Segment, ...], share: float = 1.0) -> list[float]:
-    return list(shapes.arrival_times(segments, random.Random(1), "constant", share=share))
+def _constant(segments: tuple[shapes.Segment, ...]) -> list[float]:
+    return list(shapes.arrival_times(segments, random.Random(1), "constant"))
 
 
 def test_constant_rate_is_evenly_spaced_with_the_right_count() -> None:
@@ -20,9 +21,25 @@ def test_constant_rate_is_evenly_spaced_with_the_right_count() -> None:
     assert all(abs(later - earlier - 0.1) < 1e-9 for earlier, later in pairwise(times))
 
 
-def test_workers_share_the_rate() -> None:
-    """A third of the rate each gives a third of the requests each."""
-    assert [len(_constant(shapes.flat(10, 6), share=1 / 3)) for _ in range(3)] == [20, 20, 20]
+@pytest.mark.parametrize(("process", "burstiness"), [("poisson", 1.0), ("constant", 1.0), ("gamma", 0.25)])
+@pytest.mark.parametrize("workers", [4, 16])
+def test_workers_together_send_what_one_would(
+    process: shapes.Process, burstiness: float, workers: int
+) -> None:
+    """Every fourth or sixteenth time each, over a ramp, a gap and a step: merged, the times of one worker, exactly."""
+
+    def times(part: int, parts: int) -> list[float]:
+        segments = (*shapes.ramp(1, 60, 10), *shapes.flat(0, 3), *shapes.flat(100, 5))
+        rng = random.Random(11)
+        return list(
+            shapes.arrival_times(segments, rng, process, burstiness=burstiness, part=part, parts=parts)
+        )
+
+    parts = [times(part, workers) for part in range(workers)]
+    counts = [len(part) for part in parts]
+
+    assert sorted(itertools.chain(*parts)) == times(0, 1)
+    assert max(counts) - min(counts) <= 1 < min(counts)
 
 
 def test_ramp_has_the_area_of_its_triangle_and_is_denser_at_the_end() -> None:

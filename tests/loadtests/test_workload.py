@@ -1,6 +1,7 @@
 """Requests made from a plan: bodies, labels, shares, and that no seed is ever sent."""
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,13 @@ def test_prompt_has_about_the_wanted_words() -> None:
 
 
 def test_shared_prefix_share_and_unique_rest() -> None:
-    """70 % of 100 words are the same in all prompts of the one group, the rest differs from its first word."""
+    """70 of 100 tokens are the same in all prompts of the one group (a tag of three and 67 words), the rest differs
+    from its first word."""
     pairs = _bodies(_plan(prompt_tokens=100, prefix_share=0.7, mix={"completions": 1}), 50)
     prompts = [body["prompt"].split() for _, body in pairs]
 
-    assert len({tuple(prompt[:70]) for prompt in prompts}) == 1
-    assert len({prompt[70] for prompt in prompts}) == 50
+    assert len({tuple(prompt[:68]) for prompt in prompts}) == 1
+    assert len({prompt[68] for prompt in prompts}) == 50
 
 
 def test_prefix_groups() -> None:
@@ -108,6 +110,79 @@ def test_same_seed_same_requests_and_workers_differ() -> None:
     assert Workload(plan, 0).next().body != Workload(plan, 1).next().body
 
 
+def _run_of(nonce: str, count: int = 20, **changes: Any) -> list[Prepared]:
+    work = Workload(_plan(run_nonce=nonce, mix={"completions": 1}, **changes))
+    return [work.next() for _ in range(count)]
+
+
+def _prompts(requests: list[Prepared]) -> list[str]:
+    return [json.loads(request.body)["prompt"] for request in requests]
+
+
+def test_a_repeat_with_the_same_seed_finds_no_prefix_cached() -> None:
+    """No prompt, shared beginning or trace id of one run is that of another; lengths, labels and hang-ups all are."""
+    shares: dict[str, Any] = {
+        "prompt_tokens": "uniform:20:90",
+        "output_tokens": "uniform:1:90",
+        "prefix_share": 0.5,
+        "prefix_groups": 3,
+        "lanes": [{"name": "urgent", "share": 1}, {"name": "batch", "share": 1}],
+        "tenants": [{"name": "a", "share": 1}, {"name": "b", "share": 1}],
+        "abort_share": 0.5,
+    }
+    one, again, other = (_run_of(nonce, **shares) for nonce in ("a", "a", "b"))
+
+    assert one == again
+    assert not {text.split()[0] for text in _prompts(one)} & {text.split()[0] for text in _prompts(other)}
+    assert not {request.trace_id for request in one} & {request.trace_id for request in other}
+    same = [
+        [
+            (r.asked_prompt_tokens, r.asked_output_tokens, r.lane, r.tenant, r.abort_after_chunks)
+            for r in requests
+        ]
+        for requests in (one, other)
+    ]
+    assert same[0] == same[1]
+
+
+def test_workers_of_a_run_share_its_prefixes_and_runs_draw_the_same_groups() -> None:
+    """Three groups: three beginnings in both workers' prompts; which one a request has is the seed's choice."""
+    plan = _plan(prompt_tokens=40, prefix_share=0.5, prefix_groups=3, mix={"completions": 1}, run_nonce="a")
+    works = [
+        Workload(plan, 0),
+        Workload(plan, 1),
+        Workload(plan.model_copy(update={"run_nonce": "b"}), 0),
+    ]
+    first, second, repeat = (
+        [json.loads(work.next().body)["prompt"].split()[0] for _ in range(60)] for work in works
+    )
+
+    assert set(first) == set(second)
+    assert len(set(first)) == 3
+    assert len(set(zip(first, repeat, strict=True))) == 3
+
+
+def test_a_trace_played_again_finds_no_block_cached() -> None:
+    """The same hash ids stand for other text in another run, block by block."""
+    due = Due(0.0, 1024, 7, (1, 2))
+    texts = [
+        json.loads(Workload(_plan(run_nonce=nonce, mix={"completions": 1})).next(due).body)["prompt"].split()
+        for nonce in ("a", "a", "b")
+    ]
+
+    assert texts[0] == texts[1]
+    assert texts[0][0] != texts[2][0]
+    assert texts[0][510] != texts[2][510]
+
+
+def test_ten_thousand_groups_are_made_in_no_time() -> None:
+    """A group costs a few numbers, not a text of its own."""
+    begun = time.process_time()
+    Workload(_plan(prefix_groups=10_000))
+
+    assert time.process_time() - begun < 2
+
+
 def test_a_trace_fixes_lengths_and_blocks_share_prefixes() -> None:
     """Lengths come from the trace; prompts of the same first block begin alike, of others do not."""
     work = Workload(_plan(mix={"completions": 1}))
@@ -117,18 +192,28 @@ def test_a_trace_fixes_lengths_and_blocks_share_prefixes() -> None:
     a, b, c = (json.loads(request.body)["prompt"].split() for request in (same_a, same_b, other))
 
     assert (same_a.asked_prompt_tokens, same_a.asked_output_tokens) == (600, 7)
-    assert [len(a), len(b), len(c)] == [600, 600, 600]
-    assert a[:512] == b[:512]
-    assert a[512] != b[512]
+    assert [len(a), len(b), len(c)] == [596, 596, 596]  # a tag at each block's start counts as three
+    assert a[:510] == b[:510]
+    assert a[510] != b[510]
     assert a[0] != c[0]
 
 
 def test_backoff_grows_to_the_cap_with_jitter() -> None:
-    """0.1 s doubling to 5 s, each within ±25 %."""
+    """0.1 s doubling, each within ±25 %; never over the cap of 5 s, and not all of the capped ones alike."""
     work = Workload(_plan())
-    for attempt, middle in ((0, 0.1), (1, 0.2), (3, 0.8), (10, 5.0)):
+    for attempt, low, high in ((0, 0.075, 0.125), (1, 0.15, 0.25), (3, 0.6, 1.0), (10, 3.75, 5.0)):
         waits = [work.backoff_s(attempt) for _ in range(50)]
-        assert 0.75 * middle <= min(waits) < max(waits) <= 1.25 * middle
+        assert low <= min(waits) < max(waits) <= high
+
+
+def test_a_retry_leaves_the_next_requests_as_they_were() -> None:
+    """A build that refuses once gets the same requests as one that does not."""
+    plan = _plan(prompt_tokens="uniform:5:500", run_nonce="a")
+    calm, refused = Workload(plan), Workload(plan)
+    assert calm.next() == refused.next()
+    refused.backoff_s(0)
+
+    assert [calm.next() for _ in range(5)] == [refused.next() for _ in range(5)]
 
 
 def test_questions_come_in_order(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from inferwatch.cli import main
 from inferwatch.commands.load_options import load_options, plan_of
 from loadtests.plan import LoadPlan, PlanError
+from loadtests.shapes import level_at
+from loadtests.startline import time_zero
 from slo import spec as slo_spec
 
 SPEC = slo_spec.load()
@@ -55,6 +57,25 @@ def test_arrivals(words: tuple[str, ...], kind: str, segments: list[tuple[float,
 
     assert arrival.kind == kind
     assert [(s.duration_s, s.start, s.end) for s in arrival.segments] == segments
+
+
+@pytest.mark.parametrize("option", ["--shape", "--users-shape"])
+def test_pulses_come_at_the_full_minute(option: str, tmp_path: Path) -> None:
+    """Begun 17.5 s into a minute, the first pulse is at the next one and the second a minute later; 2 s each."""
+    minute = 1_800_000_060.0  # divides by 60
+    arrival = _plan(option, "pulses:1:50:2:90").arrival
+    zero = time_zero(tmp_path, 1, on_the_minute=arrival.on_the_minute, clock=lambda: minute + 17.5)
+    levels = {
+        at: level_at(arrival.segments, minute + at - zero) for at in (60, 61.9, 62.1, 119.9, 120, 122.1)
+    }
+
+    assert levels == {60: 50, 61.9: 50, 62.1: 1, 119.9: 1, 120: 50, 122.1: 1}
+
+
+def test_other_shapes_begin_at_once() -> None:
+    """Only pulses are meant by the wall clock."""
+    assert not _plan("--shape", "spike:1:30:4:2:10").arrival.on_the_minute
+    assert not _plan("--rate", "1").arrival.on_the_minute
 
 
 def test_process_trace_and_fields() -> None:
