@@ -33,7 +33,7 @@ def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spe
     """
     from pydantic import ValidationError
 
-    from loadtests import page, sweep, sweeppage
+    from loadtests import page, sweep, sweeppage, sweepplan
     from slo import spec as slo_spec
 
     reporter = Reporter(Console(stderr=True))
@@ -41,7 +41,7 @@ def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spe
         raw = yaml.safe_load(sweep_file.read_text(encoding="utf-8"))
         if engine is not None:
             _fill_in_engine(raw, base_port, reporter)
-        chosen = sweep.SweepPlan.model_validate(raw)
+        chosen = sweepplan.SweepPlan.model_validate(raw)
     except (ValidationError, yaml.YAMLError) as error:
         raise StackError(f"{sweep_file}: {error}") from error
     points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)

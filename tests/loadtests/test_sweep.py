@@ -14,7 +14,8 @@ from loadtests import sweeppage
 from loadtests.engineproc import EngineError
 from loadtests.gates import GateExit
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
-from loadtests.sweep import SweepPlan, SweepPoint, apply, highest_kept, read_points, run_sweep
+from loadtests.sweep import SweepPoint, highest_kept, read_points, run_sweep
+from loadtests.sweepplan import SweepPlan, apply
 from slo import spec as slo_spec
 
 PLAN = parse_plan({"base_url": "http://127.0.0.1:1", "model": "m", "arrival": open_loop(1, 1)})

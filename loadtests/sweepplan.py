@@ -1,0 +1,76 @@
+"""What a sweep measures: its axes, how its engine is started, and the plan of each point.
+
+Axes named `engine.<flag>` restart the engine with that flag; other axes change the plan (`rate` and `users` set
+the arrivals, anything else a field of it).
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from loadtests.engineproc import FlagValue
+from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
+from slo.base import Strict
+
+ENGINE = "engine."
+
+
+class Engine(Strict):
+    """How the engine is started; `command` gets the flags of a point appended. Its URL is the plan's base_url."""
+
+    command: list[str] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+    cores: list[int] = Field(default_factory=list)
+    ready_s: float = Field(default=180.0, gt=0)
+    ready_path: str = "/health"
+
+
+class Search(Strict):
+    """Bisect the rate (or users) between two levels until they are within `tolerance` of each other."""
+
+    axis: Literal["rate", "users"] = "rate"
+    low: float = Field(gt=0)
+    high: float = Field(gt=0)
+    tolerance: float = Field(default=0.1, gt=0, lt=1)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Search":
+        if self.high <= self.low:
+            raise ValueError(f"high {self.high:g} is not above low {self.low:g}")
+        return self
+
+
+class SweepPlan(Strict):
+    """Every combination of the axes' values is one setting; with `search` each setting is searched along one axis."""
+
+    plan: LoadPlan
+    seconds: float = Field(gt=0)
+    axes: dict[str, list[FlagValue]] = Field(default_factory=dict)
+    engine: Engine | None = None
+    search: Search | None = None
+
+    @model_validator(mode="after")
+    def _usable(self) -> "SweepPlan":
+        if any(name.startswith(ENGINE) for name in self.axes) and self.engine is None:
+            raise ValueError(
+                "an axis engine.<flag> restarts the engine, so `engine` must say how it is started"
+            )
+        if self.search is not None and {"rate", "users"} & self.axes.keys():
+            raise ValueError("a searched level cannot be an axis too; remove rate and users from the axes")
+        if empty := [name for name, values in self.axes.items() if not values]:
+            raise ValueError(f"axes.{empty[0]} has no value")
+        return self
+
+
+def apply(plan: LoadPlan, settings: dict[str, FlagValue], seconds: float) -> LoadPlan:
+    """The plan of one point: `rate` and `users` make its arrivals, other names are fields; raises PlanError."""
+    raw: dict[str, Any] = json.loads(plan.model_dump_json())
+    for name, value in settings.items():
+        if name == "rate":
+            raw["arrival"] = open_loop(float(value), seconds).model_dump()
+        elif name == "users":
+            raw["arrival"] = closed(float(value), seconds).model_dump()
+        elif not name.startswith(ENGINE):
+            raw[name] = value
+    return parse_plan(raw, "sweep")
