@@ -14,32 +14,44 @@ from typing import Any
 
 from loadtests import identity
 from loadtests.engineproc import FlagValue, Start, running, with_flags
-from loadtests.gates import GateExit, judge
+from loadtests.gates import GateExit, Verdict, judge
 from loadtests.quality import read_questions, score
 from loadtests.report import summarise
 from loadtests.run import LoadResult, read_result, run_load
-from loadtests.sweepplan import ENGINE, SweepPlan, apply
+from loadtests.sweepplan import ENGINE, SweepPlan, apply, enough_seconds
 from slo.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One measured setting. `kept`: the latency and error gates passed; `code` says why not."""
+    """One measured setting, what the latency and error gates said of it, and by which findings they did not pass."""
 
     settings: dict[str, FlagValue]
     folder: Path
-    kept: bool
     code: GateExit
+    why: tuple[str, ...]
     summary: dict[str, Any]
     quality: float | None
 
     @property
+    def kept(self) -> bool:
+        """The promise was kept."""
+        return self.code is GateExit.PASSED
+
+    @property
+    def void(self) -> bool:
+        """Nobody knows if the promise was kept: too little was measured, or the load client and not the engine."""
+        return self.code not in (GateExit.PASSED, GateExit.FAILED)
+
+    @property
+    def outcome(self) -> str:
+        """The code in words."""
+        return "kept" if self.kept else self.code.name.lower().replace("_", " ")
+
+    @property
     def label(self) -> str:
         """The settings in short."""
-        return (
-            " ".join(f"{name.removeprefix(ENGINE)}={value}" for name, value in self.settings.items())
-            or "as planned"
-        )
+        return _label(self.settings)
 
     def latency_s(self, measure: str, figure: str) -> float | None:
         """A latency figure of the summary, such as ("ttft_s", "p95")."""
@@ -57,8 +69,8 @@ def run_sweep(sweep: SweepPlan, folder: Path, spec: Spec, say: Callable[[str], N
     for flags, settings in _by_engine(sweep):
         with _engine(sweep, flags, folder / "engines" / f"{len(points):03d}.log"):
             for setting in settings:
-                for point in _measure(sweep, {**flags, **setting}, folder, len(points), spec):
-                    say(f"{point.label}: {'kept' if point.kept else point.code.name.lower()}")
+                for point in _measure(sweep, {**flags, **setting}, folder, len(points), spec, say):
+                    say(f"{point.label}: {point.outcome}")
                     points.append(point)
                     _keep(points, folder)
     return points
@@ -71,15 +83,54 @@ def _keep(points: list[SweepPoint], folder: Path) -> None:
     partial.replace(folder / "points.json")
 
 
-def highest_kept(points: list[SweepPoint], axis: str) -> dict[str, float]:
-    """Setting (without *axis*) → highest level that kept the promise; settings that never did are left out."""
-    best: dict[str, float] = {}
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found for one setting: highest level that kept the promise, lowest that broke it; None: neither did.
+
+    `void` is the point at which the search ended because it told nothing.
+    """
+
+    kept: float | None
+    broken: float | None
+    void: SweepPoint | None
+
+    def text(self, axis: str) -> str:
+        """One line for people; what was not measured is said to be unknown."""
+        known = f"{axis} up to {self.kept:.4g} keeps the promise" if self.kept is not None else ""
+        if self.void is not None:
+            why = f"{self.void.outcome} at {axis} {self.void.settings[axis]:.4g} ({'; '.join(self.void.why)})"
+            return f"{known}; unknown above: {why}" if known else f"unknown: {why}"
+        if self.broken is None:
+            return f"{known}; nothing above was tried"
+        return known or f"{axis} {self.broken:.4g}, the lowest tried, breaks the promise"
+
+
+def found(points: list[SweepPoint], axis: str) -> dict[str, Found]:
+    """Setting (without *axis*) → what the search along *axis* found."""
+    by_setting: dict[str, list[SweepPoint]] = {}
     for point in points:
         rest = {name: value for name, value in point.settings.items() if name != axis}
-        name = " ".join(f"{key.removeprefix(ENGINE)}={value}" for key, value in rest.items()) or "as planned"
-        if point.kept:
-            best[name] = max(best.get(name, 0.0), float(point.settings[axis]))
-    return best
+        by_setting.setdefault(_label(rest), []).append(point)
+    return {
+        name: Found(
+            max((float(point.settings[axis]) for point in own if point.kept), default=None),
+            min(
+                (float(point.settings[axis]) for point in own if point.code is GateExit.FAILED), default=None
+            ),
+            next((point for point in own if point.void), None),
+        )
+        for name, own in by_setting.items()
+    }
+
+
+def _label(settings: dict[str, FlagValue]) -> str:
+    return (
+        " ".join(
+            f"{name.removeprefix(ENGINE)}={f'{value:.4g}' if isinstance(value, float) else value}"
+            for name, value in settings.items()
+        )
+        or "as planned"
+    )
 
 
 def _by_engine(sweep: SweepPlan) -> Iterator[tuple[dict[str, FlagValue], list[dict[str, FlagValue]]]]:
@@ -103,32 +154,56 @@ def _engine(sweep: SweepPlan, flags: dict[str, FlagValue], log: Path) -> Abstrac
 
 
 def _measure(
-    sweep: SweepPlan, settings: dict[str, FlagValue], folder: Path, number: int, spec: Spec
+    sweep: SweepPlan,
+    settings: dict[str, FlagValue],
+    folder: Path,
+    number: int,
+    spec: Spec,
+    say: Callable[[str], None],
 ) -> Iterator[SweepPoint]:
     search = sweep.search
     if search is None:
-        yield _point(sweep, settings, folder / f"point-{number:03d}", spec)
+        yield _point(sweep, settings, sweep.seconds, folder / f"point-{number:03d}", spec)
         return
     low, high = search.low, search.high
     for offset in itertools.count():
         level = (low, high)[offset] if offset < 2 else math.sqrt(low * high)
-        point = _point(sweep, {**settings, search.axis: level}, folder / f"point-{number + offset:03d}", spec)
+        tried, seconds = {**settings, search.axis: level}, sweep.seconds
+        if search.axis == "rate":
+            seconds = enough_seconds(sweep.plan, level, seconds, spec.gate_min_samples)
+        if seconds > sweep.seconds:
+            say(f"{_label(tried)}: {seconds:.0f} s, so that {spec.gate_min_samples} samples can come")
+        point = _point(sweep, tried, seconds, folder / f"point-{number + offset:03d}", spec)
         yield point
-        if (offset == 0 and not point.kept) or (offset == 1 and point.kept):
-            return  # nothing in the range keeps the promise, or all of it does
+        if point.void or (offset == 0 and not point.kept) or (offset == 1 and point.kept):
+            return  # no level tells, or none in the range keeps the promise, or all of it does
         if offset >= 2:
             low, high = (level, high) if point.kept else (low, level)
         if offset >= 1 and high / low <= 1 + search.tolerance:
             return
 
 
-def _point(sweep: SweepPlan, settings: dict[str, FlagValue], folder: Path, spec: Spec) -> SweepPoint:
-    plan = apply(sweep.plan, settings, sweep.seconds)
+def _point(
+    sweep: SweepPlan, settings: dict[str, FlagValue], seconds: float, folder: Path, spec: Spec
+) -> SweepPoint:
+    plan = apply(sweep.plan, settings, seconds)
     identity.save(identity.collect(plan), folder)
     result = run_load(plan, folder)
-    code = judge([result], None, spec).code
+    verdict = judge([result], None, spec)
+    why = tuple(
+        f"{check.name}: {check.detail}" for check in verdict.checks if check.outcome is not GateExit.PASSED
+    )
     summary = summarise(result, spec.load.client)
-    return SweepPoint(settings, folder, code is GateExit.PASSED, code, summary, _quality(result))
+    return SweepPoint(settings, folder, _code(verdict), why, summary, _quality(result))
+
+
+def _code(verdict: Verdict) -> GateExit:
+    """The verdict's code, but a gate that failed counts though another had too few samples.
+
+    Where most requests fail or hang, few answers are left to time: a broken promise, not a run that was too short.
+    """
+    failed = any(check.outcome is GateExit.FAILED for check in verdict.checks)
+    return GateExit.FAILED if failed and verdict.code is GateExit.TOO_FEW_SAMPLES else verdict.code
 
 
 def _quality(result: LoadResult) -> float | None:
@@ -143,6 +218,7 @@ def _as_json(point: SweepPoint) -> dict[str, Any]:
         "folder": point.folder.name,
         "kept": point.kept,
         "code": point.code.name.lower(),
+        "why": point.why,
         "quality": point.quality,
         "summary": point.summary,
     }
@@ -155,8 +231,8 @@ def read_points(folder: Path) -> list[SweepPoint]:
         SweepPoint(
             one["settings"],
             folder / one["folder"],
-            one["kept"],
             GateExit[one["code"].upper()],
+            tuple(one["why"]),
             one["summary"],
             one["quality"],
         )

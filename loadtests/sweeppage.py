@@ -82,8 +82,12 @@ def markdown(points: Sequence[SweepPoint], title: str) -> str:
     ]
     lines.append("|---|---|---:|---:|---:|---:|---:|---|")
     for point in points:
-        kept = "● kept" if point.kept else f"○ {point.code.name.lower().replace('_', ' ')}"
-        cells = [point.label, kept, *_cells(point), "F" if any(point is one for one in on_front) else ""]
+        cells = [
+            point.label,
+            _promise(point),
+            *_cells(point),
+            "F" if any(point is one for one in on_front) else "",
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -91,7 +95,7 @@ def markdown(points: Sequence[SweepPoint], title: str) -> str:
 def html(points: Sequence[SweepPoint], title: str) -> str:
     """The table and a chart a view, in one self-contained page."""
     rows = "".join(
-        f"<tr><th>{escape(point.label)}</th><td>{'● kept' if point.kept else '○ ' + escape(point.code.name.lower())}</td>"
+        f"<tr><th>{escape(point.label)}</th><td>{escape(_promise(point))}</td>"
         + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(point))
         + "</tr>"
         for point in points
@@ -126,6 +130,10 @@ def _mark(point: SweepPoint, view: View, group: int) -> Mark | None:
     if x is None or y is None:
         return None
     return Mark(x, y, point.label, f"{point.label}: {x:.4g}, {y:.4g}", group, hollow=not point.kept)
+
+
+def _promise(point: SweepPoint) -> str:
+    return f"{'●' if point.kept else '○'} {point.outcome}"
 
 
 def _cells(point: SweepPoint) -> list[str]:

@@ -5,6 +5,7 @@ the arrivals, anything else a field of it).
 """
 
 import json
+import math
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -27,7 +28,10 @@ class Engine(Strict):
 
 
 class Search(Strict):
-    """Bisect the rate (or users) between two levels until they are within `tolerance` of each other."""
+    """Bisect the rate (or users) between two levels until they are within `tolerance` of each other.
+
+    A rate that is too low for `gate_min_samples` answers in the sweep's seconds is run longer.
+    """
 
     axis: Literal["rate", "users"] = "rate"
     low: float = Field(gt=0)
@@ -74,3 +78,16 @@ def apply(plan: LoadPlan, settings: dict[str, FlagValue], seconds: float) -> Loa
         elif not name.startswith(ENGINE):
             raw[name] = value
     return parse_plan(raw, "sweep")
+
+
+def enough_seconds(plan: LoadPlan, rate_per_s: float, seconds: float, samples: int) -> float:
+    """*seconds*, or longer where *rate_per_s* is so low that *samples* answers would not surely come.
+
+    "Surely" is three standard deviations of the arrivals. Requests that hang up on purpose are no samples.
+    """
+    if plan.abort_share == 1:
+        return seconds
+    bursty = plan.arrival.process == "gamma"
+    dispersion = max(1.0, 1 / plan.arrival.burstiness) if bursty else 1.0
+    root = (3 * math.sqrt(dispersion) + math.sqrt(9 * dispersion + 4 * samples)) / 2
+    return max(seconds, root**2 / (1 - plan.abort_share) / rate_per_s)

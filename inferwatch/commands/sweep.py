@@ -51,8 +51,8 @@ def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spe
     page.write(out / "page.html", sweeppage.html(points, title))
     Console().print(Markdown(table))
     if chosen.search is not None:
-        for setting, level in sweep.highest_kept(points, chosen.search.axis).items():
-            click.echo(f"{setting}: {chosen.search.axis} up to {level:.4g} keeps the promise")
+        for setting, answer in sweep.found(points, chosen.search.axis).items():
+            click.echo(f"{setting}: {answer.text(chosen.search.axis)}")
     click.echo(f"page: {out / 'page.html'}")
 
 

@@ -1,4 +1,4 @@
-"""Grids, bisection and pages, on a runner whose answers are known by a formula."""
+"""Grids and pages, on a runner whose answers are known by a formula."""
 
 import dataclasses
 import socket
@@ -14,47 +14,21 @@ from loadtests import sweeppage
 from loadtests.engineproc import EngineError
 from loadtests.gates import GateExit
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
-from loadtests.sweep import SweepPoint, highest_kept, read_points, run_sweep
+from loadtests.sweep import SweepPoint, read_points, run_sweep
 from loadtests.sweepplan import SweepPlan, apply
-from slo import spec as slo_spec
 
-PLAN = parse_plan({"base_url": "http://127.0.0.1:1", "model": "m", "arrival": open_loop(1, 1)})
-SPEC = slo_spec.load()
+from .sweeppoints import PATIENT, PLAN, SPEC, a_point, a_sweep, measured_by, ten_a_slot
 
 
-def _sweep(**changes: Any) -> SweepPlan:
-    return SweepPlan.model_validate({"plan": PLAN, "seconds": 2, **changes})
-
-
-def _point(
-    settings: dict[str, Any], folder: Path, kept: bool, ttft: float | None = 0.1, rate: float = 9.0
-) -> SweepPoint:
-    latency = {m: None if ttft is None else {"p95": ttft} for m in ("ttft_s", "e2e_s")}
-    summary = {"latency": latency, "rates": {"output_tokens_per_s": rate}, "error_ratio": 0.0}
-    return SweepPoint(settings, folder, kept, GateExit.PASSED if kept else GateExit.FAILED, summary, None)
-
-
-@pytest.fixture
-def capacity(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Replace the measuring of a point: it keeps its promise up to 10 per second and slot."""
-    measured: list[dict[str, Any]] = []
-
-    def fake(sweep: SweepPlan, settings: dict[str, Any], folder: Path, spec: object) -> SweepPoint:
-        measured.append(settings)
-        return _point(settings, folder, settings["rate"] <= 10 * settings.get("slots", 1))
-
-    monkeypatch.setattr(sweep_module, "_point", fake)
-    return measured
-
-
-def test_grid_measures_every_combination(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_grid_measures_every_combination(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two rates times two prompt lengths are four points, in order, each in its folder."""
+    measured = measured_by(monkeypatch, ten_a_slot)
     points = run_sweep(
-        _sweep(axes={"rate": [5, 20], "prompt_tokens": [10, 20]}), tmp_path, SPEC, lambda _: None
+        a_sweep(axes={"rate": [5, 20], "prompt_tokens": [10, 20]}), tmp_path, SPEC, lambda _: None
     )
 
     expected = [{"rate": r, "prompt_tokens": p} for r in (5, 20) for p in (10, 20)]
-    assert capacity == expected
+    assert measured == [(settings, 2) for settings in expected]
     assert [point.kept for point in points] == [True, True, False, False]
     assert len({point.folder for point in points}) == 4
     assert [dataclasses.replace(p, folder=Path()) for p in read_points(tmp_path)] == [
@@ -62,44 +36,23 @@ def test_grid_measures_every_combination(capacity: list[dict[str, Any]], tmp_pat
     ]
 
 
-def test_bisection_finds_the_highest_rate(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
-    """True capacities 10 and 20: found from below within 5 %, in few runs."""
-    search = {"low": 1, "high": 100, "tolerance": 0.05}
-    points = run_sweep(_sweep(axes={"slots": [1, 2]}, search=search), tmp_path, SPEC, lambda _: None)
-    best = highest_kept(points, "rate")
-
-    assert set(best) == {"slots=1", "slots=2"}
-    assert 10 / 1.05 <= best["slots=1"] <= 10
-    assert 20 / 1.05 <= best["slots=2"] <= 20
-    assert len(points) <= 2 * 9
-
-
 def test_what_was_measured_outlives_an_engine_that_does_not_start(
-    capacity: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Of three settings the third breaks: the two before it are there to be read."""
+    measured_by(monkeypatch, ten_a_slot)
     measure = sweep_module._point
 
-    def breaks(sweep: SweepPlan, settings: dict[str, Any], folder: Path, spec: Any) -> SweepPoint:
+    def breaks(sweep: SweepPlan, settings: dict[str, Any], *rest: Any) -> SweepPoint:
         if settings["slots"] == 3:
             raise EngineError("out of memory")
-        return measure(sweep, settings, folder, spec)
+        return measure(sweep, settings, *rest)
 
     monkeypatch.setattr(sweep_module, "_point", breaks)
     with pytest.raises(EngineError):
-        run_sweep(_sweep(axes={"rate": [5], "slots": [1, 2, 3]}), tmp_path, SPEC, lambda _: None)
+        run_sweep(a_sweep(axes={"rate": [5], "slots": [1, 2, 3]}), tmp_path, SPEC, lambda _: None)
 
     assert [point.settings["slots"] for point in read_points(tmp_path)] == [1, 2]
-
-
-@pytest.mark.parametrize(("low", "high", "runs"), [(20, 40, 1), (1, 8, 2)])
-def test_search_ends_at_once_when_the_range_holds_no_answer(
-    capacity: list[dict[str, Any]], tmp_path: Path, low: float, high: float, runs: int
-) -> None:
-    """When even the lowest rate fails, or the highest is fine, there is nothing to bisect."""
-    points = run_sweep(_sweep(search={"low": low, "high": high}), tmp_path, SPEC, lambda _: None)
-
-    assert len(points) == runs
 
 
 def test_settings_become_plans() -> None:
@@ -126,12 +79,12 @@ def test_settings_become_plans() -> None:
 def test_sweeps_that_make_no_sense_are_refused(changes: dict[str, Any], said: str) -> None:
     """Each with its reason."""
     with pytest.raises(ValidationError, match=said):
-        _sweep(**changes)
+        a_sweep(**changes)
 
 
 def test_engine_is_restarted_per_flag_set_only(tmp_path: Path, server: Any) -> None:
     """Points under the same flags come together, so one start serves them all."""
-    sweep = _sweep(
+    sweep = a_sweep(
         axes={"engine.block_size": [16, 32], "rate": [1, 2]},
         engine={"command": ["engine"]},
     )
@@ -140,8 +93,9 @@ def test_engine_is_restarted_per_flag_set_only(tmp_path: Path, server: Any) -> N
     assert groups == [({"engine.block_size": size}, [{"rate": 1}, {"rate": 2}]) for size in (16, 32)]
 
 
-def test_an_engine_gets_its_flags_and_is_gone_after(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_an_engine_gets_its_flags_and_is_gone_after(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The command is started once a flag set with the flag appended, and ended before the next."""
+    measured_by(monkeypatch, ten_a_slot)
     server = (
         "import http.server,sys;open(sys.argv[2],'a').write(' '.join(sys.argv[3:])+chr(10));"
         "h=type('H',(http.server.BaseHTTPRequestHandler,),{'do_GET':lambda s:(s.send_response(200),s.end_headers())});"
@@ -154,7 +108,7 @@ def test_an_engine_gets_its_flags_and_is_gone_after(capacity: list[dict[str, Any
     plan = parse_plan({"base_url": f"http://127.0.0.1:{port}", "model": "m", "arrival": open_loop(1, 1)})
     engine = {"command": [sys.executable, "-c", server, str(port), str(started)], "ready_s": 20}
     axes = {"engine.slots": [1, 2], "rate": [5, 15]}
-    points = run_sweep(_sweep(plan=plan, axes=axes, engine=engine), tmp_path, SPEC, lambda _: None)
+    points = run_sweep(a_sweep(plan=plan, axes=axes, engine=engine), tmp_path, SPEC, lambda _: None)
 
     assert started.read_text(encoding="utf-8") == "--slots 1\n--slots 2\n"
     assert len(points) == 4
@@ -164,9 +118,10 @@ def test_a_real_point(server: Any, tmp_path: Path) -> None:
     """One point against the mock server: measured, judged (too few samples), its identity kept."""
     plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1), "output_tokens": 2})
     sweep = SweepPlan.model_validate({"plan": plan, "seconds": 1.5, "axes": {"rate": [20]}})
-    (point,) = run_sweep(sweep, tmp_path, SPEC, lambda _: None)
+    (point,) = run_sweep(sweep, tmp_path, PATIENT, lambda _: None)
 
     assert point.code is GateExit.TOO_FEW_SAMPLES
+    assert [line.split(":")[0] for line in point.why] == ["latency", "errors"]
     assert point.latency_s("ttft_s", "p95") is not None
     assert (point.folder / "identity.json").exists()
 
@@ -174,10 +129,10 @@ def test_a_real_point(server: Any, tmp_path: Path) -> None:
 def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
     """The slower point with less throughput is on no front; the unmeasured one is a dash, not 0."""
     points = [
-        _point({"rate": 1}, tmp_path, True, 0.1, 10.0),
-        _point({"rate": 2}, tmp_path, True, 0.2, 20.0),
-        _point({"rate": 3}, tmp_path, False, 0.3, 15.0),
-        _point({"rate": 4}, tmp_path, False, None, 0.0),
+        a_point({"rate": 1}, tmp_path, GateExit.PASSED, 0.1, 10.0),
+        a_point({"rate": 2}, tmp_path, GateExit.PASSED, 0.2, 20.0),
+        a_point({"rate": 3}, tmp_path, GateExit.FAILED, 0.3, 15.0),
+        a_point({"rate": 4}, tmp_path, GateExit.FAILED, None, 0.0),
     ]
     text, html = sweeppage.markdown(points, "Sweep"), sweeppage.html(points, "Sweep")
     rows = [line for line in text.splitlines() if line.startswith("| rate")]
