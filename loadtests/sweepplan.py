@@ -11,10 +11,12 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from loadtests.engineproc import FlagValue
-from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
+from loadtests.plan import LoadPlan, parse_plan
+from loadtests.shapes import flat
 from slo.base import Strict
 
 ENGINE = "engine."
+_LEVELS = {"rate": "open", "users": "closed"}
 
 
 class Engine(Strict):
@@ -60,7 +62,7 @@ class SweepPlan(Strict):
             raise ValueError(
                 "an axis engine.<flag> restarts the engine, so `engine` must say how it is started"
             )
-        if self.search is not None and {"rate", "users"} & self.axes.keys():
+        if self.search is not None and _LEVELS.keys() & self.axes.keys():
             raise ValueError("a searched level cannot be an axis too; remove rate and users from the axes")
         if empty := [name for name, values in self.axes.items() if not values]:
             raise ValueError(f"axes.{empty[0]} has no value")
@@ -68,13 +70,11 @@ class SweepPlan(Strict):
 
 
 def apply(plan: LoadPlan, settings: dict[str, FlagValue], seconds: float) -> LoadPlan:
-    """The plan of one point: `rate` and `users` make its arrivals, other names are fields; raises PlanError."""
+    """The plan of one point: `rate` and `users` set the level of its arrivals, other names are fields; raises PlanError."""
     raw: dict[str, Any] = json.loads(plan.model_dump_json())
     for name, value in settings.items():
-        if name == "rate":
-            raw["arrival"] = open_loop(float(value), seconds).model_dump()
-        elif name == "users":
-            raw["arrival"] = closed(float(value), seconds).model_dump()
+        if name in _LEVELS:
+            raw["arrival"] |= {"kind": _LEVELS[name], "segments": flat(float(value), seconds)}
         elif not name.startswith(ENGINE):
             raw[name] = value
     return parse_plan(raw, "sweep")

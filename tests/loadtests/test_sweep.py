@@ -66,6 +66,23 @@ def test_settings_become_plans() -> None:
     assert isinstance(rate, LoadPlan)
 
 
+def test_a_swept_level_keeps_how_requests_come() -> None:
+    """Bursts stay bursts at another rate, and clients go on thinking."""
+    bursty = parse_plan(
+        {
+            "base_url": "http://h:1",
+            "model": "m",
+            "arrival": open_loop(1, 1, "gamma").model_dump() | {"burstiness": 0.5},
+        }
+    )
+    thinking = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": closed(1, 1, think_s=2.0)})
+
+    rate, users = apply(bursty, {"rate": 7}, 30).arrival, apply(thinking, {"users": 3}, 30).arrival
+
+    assert (rate.process, rate.burstiness, rate.offered_requests) == ("gamma", 0.5, 210)
+    assert (users.kind, users.think_s, users.duration_s) == ("closed", 2.0, 30)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
