@@ -25,6 +25,7 @@ class Mark:
     hint: str
     series: int = 0
     hollow: bool = False
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +93,24 @@ def distribution_chart(title: str, series: Sequence[tuple[str, Sequence[float]]]
 
 
 def scatter_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], front: Sequence[Mark]) -> str:
-    """Points, hollow where the promise was not kept, and the line through *front*."""
+    """Points, hollow where the promise was not kept, crossed out where not compared, and the line through *front*."""
     axes = _Axes(title, x_text, y_text, _around([mark.x for mark in marks]), _Range(0, _top(marks)))
     if len(front) > 1:
         axes.canvas.add(Line(tuple(axes.at(mark.x, mark.y) for mark in front), "text", 1.5, dashed=True))
     taken: list[Point] = []
     for mark in marks:
         x, y = axes.at(mark.x, mark.y)
-        colour = SERIES[mark.series % len(SERIES)]
-        fill = "panel" if mark.hollow else colour
-        axes.canvas.add(Rect(x - 5, y - 5, 10, 10, fill, radius=5, border=colour, hint=mark.hint))
+        _dot(axes.canvas, mark, x, y)
         axes.canvas.add(_label(mark.label, x, y, taken))
     return svg(axes.canvas)
+
+
+def _dot(canvas: Canvas, mark: Mark, x: float, y: float) -> None:
+    colour = SERIES[mark.series % len(SERIES)]
+    fill = "panel" if mark.hollow else colour
+    canvas.add(Rect(x - 5, y - 5, 10, 10, fill, radius=5, border=colour, hint=mark.hint))
+    if mark.crossed:
+        canvas.add(*(Line(((x - 7, y + 7 * way), (x + 7, y - 7 * way)), "error", 1.5) for way in (1, -1)))
 
 
 def _around(values: Sequence[float]) -> _Range:

@@ -24,12 +24,16 @@ from slo.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One measured setting, what the latency and error gates said of it, and by which findings they did not pass."""
+    """One measured setting, what the latency and error gates said of it, and by which findings they did not pass.
+
+    `many_errors`: a gate on errors failed, so that latency and throughput are those of the few that got through.
+    """
 
     settings: dict[str, FlagValue]
     folder: Path
     code: GateExit
     why: tuple[str, ...]
+    many_errors: bool
     summary: dict[str, Any]
     quality: float | None
 
@@ -42,6 +46,11 @@ class SweepPoint:
     def void(self) -> bool:
         """Nobody knows if the promise was kept: too little was measured, or the load client and not the engine."""
         return self.code not in (GateExit.PASSED, GateExit.FAILED)
+
+    @property
+    def not_compared(self) -> str | None:
+        """Why its figures say nothing beside those of other points; None when they do."""
+        return self.outcome if self.void else "too many errors" if self.many_errors else None
 
     @property
     def outcome(self) -> str:
@@ -190,11 +199,12 @@ def _point(
     identity.save(identity.collect(plan), folder)
     result = run_load(plan, folder)
     verdict = judge([result], None, spec)
-    why = tuple(
-        f"{check.name}: {check.detail}" for check in verdict.checks if check.outcome is not GateExit.PASSED
-    )
+    broken = [check for check in verdict.checks if check.outcome is not GateExit.PASSED]
+    why = tuple(f"{check.name}: {check.detail}" for check in broken)
+    on_errors = {gate.id for gate in spec.gates if gate.sli == "errors"}
+    many_errors = any(c.outcome is GateExit.FAILED and c.name in on_errors for c in broken)
     summary = summarise(result, spec.load.client)
-    return SweepPoint(settings, folder, _code(verdict), why, summary, _quality(result))
+    return SweepPoint(settings, folder, _code(verdict), why, many_errors, summary, _quality(result))
 
 
 def _code(verdict: Verdict) -> GateExit:
@@ -219,6 +229,7 @@ def _as_json(point: SweepPoint) -> dict[str, Any]:
         "kept": point.kept,
         "code": point.code.name.lower(),
         "why": point.why,
+        "many_errors": point.many_errors,
         "quality": point.quality,
         "summary": point.summary,
     }
@@ -233,6 +244,7 @@ def read_points(folder: Path) -> list[SweepPoint]:
             folder / one["folder"],
             GateExit[one["code"].upper()],
             tuple(one["why"]),
+            one["many_errors"],
             one["summary"],
             one["quality"],
         )

@@ -68,43 +68,67 @@ def views(points: Sequence[SweepPoint]) -> tuple[View, ...]:
 
 
 def pareto(points: Sequence[SweepPoint], view: View) -> list[SweepPoint]:
-    """Points on the front of *view*, only those without too many errors to mean anything."""
-    return front(points, view.x, view.y, first_better=view.x_better, second_better=view.y_better)
+    """Points on the front of *view*; those that told nothing, or failed too often to mean anything, are left out."""
+    compared = [point for point in points if point.not_compared is None]
+    return front(compared, view.x, view.y, first_better=view.x_better, second_better=view.y_better)
+
+
+_HEAD = (
+    "setting",
+    "promise",
+    "P95 TTFT ms",
+    "P95 request ms",
+    "tokens/s",
+    "errors",
+    "quality",
+    "front",
+    "why",
+)
 
 
 def markdown(points: Sequence[SweepPoint], title: str) -> str:
     """One row a point; ● kept the promise, ○ did not; F: on the front of the first view."""
-    on_front = pareto(points, VIEWS[0])
     lines = [
         f"### {title}",
         "",
-        "| setting | promise | P95 TTFT ms | P95 request ms | tokens/s | errors | quality | front |",
+        "| " + " | ".join(_HEAD) + " |",
+        "|---|---|---:|---:|---:|---:|---:|---|---|",
     ]
-    lines.append("|---|---|---:|---:|---:|---:|---:|---|")
-    for point in points:
-        cells = [
-            point.label,
-            _promise(point),
-            *_cells(point),
-            "F" if any(point is one for one in on_front) else "",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["| " + " | ".join(row) + " |" for row in _rows(points)]
     return "\n".join([*lines, ""])
 
 
 def html(points: Sequence[SweepPoint], title: str) -> str:
     """The table and a chart a view, in one self-contained page."""
     rows = "".join(
-        f"<tr><th>{escape(point.label)}</th><td>{escape(_promise(point))}</td>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(point))
-        + "</tr>"
-        for point in points
+        f"<tr><th>{escape(label)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for label, *cells in _rows(points)
     )
-    names = ("setting", "promise", "P95 TTFT ms", "P95 request ms", "tokens/s", "errors", "quality")
-    head = "".join(f"<th>{name}</th>" for name in names)
-    note = "Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front."
+    head = "".join(f"<th>{name}</th>" for name in _HEAD)
+    note = (
+        "Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front. Crossed out: not compared, "
+        "because it told nothing or failed too often."
+    )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{note}</p>"
     return wrap(title, table, [_chart(points, view) for view in views(points)])
+
+
+def _rows(points: Sequence[SweepPoint]) -> list[list[str]]:
+    on_front = pareto(points, VIEWS[0])
+    return [
+        [
+            point.label,
+            f"{'●' if point.kept else '○'} {point.outcome}",
+            *_cells(point),
+            "F" if any(point is one for one in on_front) else _not_compared(point),
+            "; ".join(point.why),
+        ]
+        for point in points
+    ]
+
+
+def _not_compared(point: SweepPoint) -> str:
+    return f"not compared: {point.not_compared}" if point.not_compared else ""
 
 
 def _chart(points: Sequence[SweepPoint], view: View) -> str:
@@ -129,11 +153,11 @@ def _mark(point: SweepPoint, view: View, group: int) -> Mark | None:
     x, y = view.x(point), view.y(point)
     if x is None or y is None:
         return None
-    return Mark(x, y, point.label, f"{point.label}: {x:.4g}, {y:.4g}", group, hollow=not point.kept)
-
-
-def _promise(point: SweepPoint) -> str:
-    return f"{'●' if point.kept else '○'} {point.outcome}"
+    hint = f"{point.label}: {x:.4g}, {y:.4g}"
+    if point.not_compared:
+        hint += f", {_not_compared(point)}"
+    crossed = point.not_compared is not None
+    return Mark(x, y, point.label, hint, group, hollow=not point.kept, crossed=crossed)
 
 
 def _cells(point: SweepPoint) -> list[str]:

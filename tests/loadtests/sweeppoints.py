@@ -38,11 +38,14 @@ def a_point(
     code: GateExit = GateExit.PASSED,
     ttft: float | None = 0.1,
     rate: float = 9.0,
+    *,
+    many_errors: bool = False,
+    quality: float | None = None,
 ) -> SweepPoint:
     latency = {m: None if ttft is None else {"p95": ttft} for m in ("ttft_s", "e2e_s")}
     summary = {"latency": latency, "rates": {"output_tokens_per_s": rate}, "error_ratio": 0.0}
     why = () if code is GateExit.PASSED else (f"{code.name.lower()} for a reason",)
-    return SweepPoint(settings, folder, code, why, summary, None)
+    return SweepPoint(settings, folder, code, why, many_errors, summary, quality)
 
 
 def measured_by(

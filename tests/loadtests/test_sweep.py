@@ -10,14 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from loadtests import sweep as sweep_module
-from loadtests import sweeppage
 from loadtests.engineproc import EngineError
 from loadtests.gates import GateExit
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.sweep import SweepPoint, read_points, run_sweep
 from loadtests.sweepplan import SweepPlan, apply
 
-from .sweeppoints import PATIENT, PLAN, SPEC, a_point, a_sweep, measured_by, ten_a_slot
+from .sweeppoints import PATIENT, PLAN, SPEC, a_sweep, measured_by, ten_a_slot
 
 
 def test_grid_measures_every_combination(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -143,18 +142,12 @@ def test_a_real_point(server: Any, tmp_path: Path) -> None:
     assert (point.folder / "identity.json").exists()
 
 
-def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
-    """The slower point with less throughput is on no front; the unmeasured one is a dash, not 0."""
-    points = [
-        a_point({"rate": 1}, tmp_path, GateExit.PASSED, 0.1, 10.0),
-        a_point({"rate": 2}, tmp_path, GateExit.PASSED, 0.2, 20.0),
-        a_point({"rate": 3}, tmp_path, GateExit.FAILED, 0.3, 15.0),
-        a_point({"rate": 4}, tmp_path, GateExit.FAILED, None, 0.0),
-    ]
-    text, html = sweeppage.markdown(points, "Sweep"), sweeppage.html(points, "Sweep")
-    rows = [line for line in text.splitlines() if line.startswith("| rate")]
+def test_a_point_that_is_refused_everywhere_broke_its_promise(server: Any, tmp_path: Path) -> None:
+    """No answer was there to be timed, but 30 of 30 requests failed: told, and compared with nothing."""
+    plan = parse_plan({"base_url": server.url, "model": "refuse", "arrival": open_loop(1, 1, "constant")})
+    spec = PATIENT.model_copy(update={"gate_min_samples": 10})
+    (point,) = run_sweep(a_sweep(plan=plan, seconds=1.5, axes={"rate": [20]}), tmp_path, spec, lambda _: None)
 
-    assert [row.rstrip(" |").endswith("F") for row in rows] == [True, True, False, False]
-    assert "○ failed" in rows[2]
-    assert "| – |" in rows[3]
-    assert html.count("<svg") == 2
+    assert (point.code, point.not_compared) == (GateExit.FAILED, "too many errors")
+    assert "errors: 30 of 30 requests failed (100.00% of at most 0.50%)" in point.why
+    assert [one.not_compared for one in read_points(tmp_path)] == ["too many errors"]
