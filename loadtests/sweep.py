@@ -196,7 +196,9 @@ def _point(
     sweep: SweepPlan, settings: dict[str, FlagValue], seconds: float, folder: Path, spec: Spec
 ) -> SweepPoint:
     plan = apply(sweep.plan, settings, seconds)
-    identity.save(identity.collect(plan), folder)
+    # No server tells all its flags, and one of other flags is another thing to compare with.
+    flags = {name: str(value) for name, value in settings.items() if name.startswith(ENGINE)}
+    identity.save(identity.collect(plan, flags), folder)
     result = run_load(plan, folder)
     verdict = judge([result], None, spec)
     broken = [check for check in verdict.checks if check.outcome is not GateExit.PASSED]

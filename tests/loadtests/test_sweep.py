@@ -3,12 +3,14 @@
 import dataclasses
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from loadtests import identity
 from loadtests import sweep as sweep_module
 from loadtests.engineproc import EngineError
 from loadtests.gates import GateExit
@@ -151,3 +153,21 @@ def test_a_point_that_is_refused_everywhere_broke_its_promise(server: Any, tmp_p
     assert (point.code, point.not_compared) == (GateExit.FAILED, "too many errors")
     assert "errors: 30 of 30 requests failed (100.00% of at most 0.50%)" in point.why
     assert [one.not_compared for one in read_points(tmp_path)] == ["too many errors"]
+
+
+def test_points_under_other_engine_flags_are_unlike(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server does not tell its flags, but the sweep knows them: one point is no baseline of the other."""
+    monkeypatch.setattr(sweep_module, "running", lambda *_: nullcontext())
+    plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1), "output_tokens": 1})
+    sweep = a_sweep(
+        plan=plan,
+        seconds=0.5,
+        axes={"engine.max-num-seqs": [2, 4], "rate": [4]},
+        engine={"command": ["engine"]},
+    )
+    points = run_sweep(sweep, tmp_path, PATIENT, lambda _: None)
+    two, four = (identity.read(point.folder) or {} for point in points)
+
+    assert identity.differences(two, four) == ["labels.engine.max-num-seqs: '2' against '4'"]
