@@ -17,7 +17,7 @@ _LOG_FROM = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point of a scatter chart; *hint* shows under the pointer, *series* chooses the colour."""
+    """A point of a chart; *hint* shows under the pointer, *series* chooses the colour, *low* to *high* is its interval."""
 
     x: float
     y: float
@@ -26,15 +26,18 @@ class Mark:
     series: int = 0
     hollow: bool = False
     crossed: bool = False
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """A stretch of values; *log* spreads it by factors instead of differences."""
+    """A stretch of values; *log* spreads it by factors instead of differences. *names* stand for 0, 1, … where given."""
 
     low: float
     high: float
     log: bool = False
+    names: tuple[str, ...] = ()
 
     def share(self, value: float) -> float:
         """Where *value* lies, 0 at the low end, 1 at the high one."""
@@ -43,11 +46,17 @@ class _Range:
         return (value - self.low) / (self.high - self.low)
 
     def marks(self, about: int) -> list[float]:
-        """Round values inside."""
+        """Round values inside, or those that have a name."""
+        if self.names:
+            return [float(place) for place in range(len(self.names))]
         if not self.log:
             return ticks.linear(self.low, self.high, about)
         fine = [power * step for power in ticks.logarithmic(self.low, self.high) for step in (1, 2, 5)]
         return [value for value in fine if self.low <= value <= self.high]
+
+    def text(self, value: float) -> str:
+        """What stands at *value*."""
+        return self.names[int(value)] if self.names else f"{value:g}"
 
 
 class _Axes:
@@ -64,7 +73,7 @@ class _Axes:
         for value in x.marks(6):
             across, _ = self.at(value, y.low)
             add(Line(((across, _TOP + 4), (across, _HEIGHT - _BOTTOM)), "grid"))
-            add(Text(across, _HEIGHT - _BOTTOM + 14, f"{value:g}", "muted", anchor="middle"))
+            add(Text(across, _HEIGHT - _BOTTOM + 14, x.text(value), "muted", anchor="middle"))
         for value in y.marks(5):
             _, up = self.at(x.low, value)
             add(Line(((_LEFT, up), (_WIDTH - _RIGHT, up)), "grid"))
@@ -94,7 +103,7 @@ def distribution_chart(title: str, series: Sequence[tuple[str, Sequence[float]]]
 
 def scatter_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], front: Sequence[Mark]) -> str:
     """Points, hollow where the promise was not kept, crossed out where not compared, and the line through *front*."""
-    axes = _Axes(title, x_text, y_text, _around([mark.x for mark in marks]), _Range(0, _top(marks)))
+    axes = _Axes(title, x_text, y_text, _around([mark.x for mark in marks]), _up(marks))
     if len(front) > 1:
         axes.canvas.add(Line(tuple(axes.at(mark.x, mark.y) for mark in front), "text", 1.5, dashed=True))
     taken: list[Point] = []
@@ -103,6 +112,35 @@ def scatter_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], f
         _dot(axes.canvas, mark, x, y)
         axes.canvas.add(_label(mark.label, x, y, taken))
     return svg(axes.canvas)
+
+
+def line_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], names: Sequence[str] = ()) -> str:
+    """One line a series with the interval of each point; with *names* for x = 0, 1, … points beside each other, no lines."""
+    along = _Range(-0.5, len(names) - 0.5, names=tuple(names)) if names else _around([m.x for m in marks])
+    axes = _Axes(title, x_text, y_text, along, _up(marks))
+    numbers = sorted({mark.series for mark in marks})
+    taken: list[Point] = []
+    step = min(14.0, 0.8 * (_WIDTH - _LEFT - _RIGHT) / max(len(names) * len(numbers), 1)) if names else 0.0
+    for place, series in enumerate(numbers):
+        own = sorted((mark for mark in marks if mark.series == series), key=lambda mark: mark.x)
+        aside = step * (place - (len(numbers) - 1) / 2)
+        spots = [(x + aside, y) for x, y in (axes.at(mark.x, mark.y) for mark in own)]
+        if not names:
+            axes.canvas.add(Line(tuple(spots), SERIES[series % len(SERIES)], 2.0, hint=own[0].label))
+        for mark, (x, y) in zip(own, spots, strict=True):
+            _whiskers(axes, mark, x)
+            _dot(axes.canvas, mark, x, y)
+        axes.canvas.add(_label(own[-1].label, *spots[-1], taken))
+    return svg(axes.canvas)
+
+
+def _whiskers(axes: _Axes, mark: Mark, x: float) -> None:
+    if mark.low is None or mark.high is None:
+        return
+    colour = SERIES[mark.series % len(SERIES)]
+    low, high = axes.at(mark.x, mark.low)[1], axes.at(mark.x, mark.high)[1]
+    for points in (((x, low), (x, high)), ((x - 4, low), (x + 4, low)), ((x - 4, high), (x + 4, high))):
+        axes.canvas.add(Line(points, colour, 1.5))
 
 
 def _dot(canvas: Canvas, mark: Mark, x: float, y: float) -> None:
@@ -121,8 +159,11 @@ def _around(values: Sequence[float]) -> _Range:
     return _Range(0, (high or 1.0) * 1.08)
 
 
-def _top(marks: Sequence[Mark]) -> float:
-    return max((mark.y for mark in marks), default=1.0) * 1.08 or 1.0
+def _up(marks: Sequence[Mark]) -> _Range:
+    """From 0, or from the lowest where a figure is below 0, to over the highest point or interval."""
+    values = [value for mark in marks for value in (mark.y, mark.low, mark.high) if value is not None]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return _Range(min(0.0, low * 1.08), max(high * 1.08, 0.0) if low < 0 else high * 1.08 or 1.0)
 
 
 def _label(text: str, x: float, y: float, taken: list[Point]) -> Text:

@@ -8,17 +8,18 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from loadtests import identity
+from loadtests.compare import Figure, ratio
 from loadtests.engineproc import FlagValue, Start, running, with_flags
 from loadtests.gates import GateExit, Verdict, judge
 from loadtests.quality import read_questions, score
 from loadtests.report import summarise
-from loadtests.run import LoadResult, read_result, run_load
-from loadtests.sweepplan import ENGINE, SweepPlan, apply, enough_seconds
+from loadtests.run import LoadResult, run_load
+from loadtests.sweepplan import ENGINE, Scores, SweepPlan, apply, enough_seconds
 from slo.spec import Spec
 
 
@@ -35,7 +36,7 @@ class SweepPoint:
     why: tuple[str, ...]
     many_errors: bool
     summary: dict[str, Any]
-    quality: float | None
+    quality: Figure | None
 
     @property
     def kept(self) -> bool:
@@ -60,7 +61,7 @@ class SweepPoint:
     @property
     def label(self) -> str:
         """The settings in short."""
-        return _label(self.settings)
+        return label_of(self.settings)
 
     def latency_s(self, measure: str, figure: str) -> float | None:
         """A latency figure of the summary, such as ("ttft_s", "p95")."""
@@ -114,12 +115,12 @@ class Found:
         return known or f"{axis} {self.broken:.4g}, the lowest tried, breaks the promise"
 
 
-def found(points: list[SweepPoint], axis: str) -> dict[str, Found]:
+def search_results(points: list[SweepPoint], axis: str) -> dict[str, Found]:
     """Setting (without *axis*) → what the search along *axis* found."""
     by_setting: dict[str, list[SweepPoint]] = {}
     for point in points:
         rest = {name: value for name, value in point.settings.items() if name != axis}
-        by_setting.setdefault(_label(rest), []).append(point)
+        by_setting.setdefault(label_of(rest), []).append(point)
     return {
         name: Found(
             max((float(point.settings[axis]) for point in own if point.kept), default=None),
@@ -132,7 +133,8 @@ def found(points: list[SweepPoint], axis: str) -> dict[str, Found]:
     }
 
 
-def _label(settings: dict[str, FlagValue]) -> str:
+def label_of(settings: dict[str, FlagValue]) -> str:
+    """Settings in short, on one line."""
     return (
         " ".join(
             f"{name.removeprefix(ENGINE)}={f'{value:.4g}' if isinstance(value, float) else value}"
@@ -181,7 +183,7 @@ def _measure(
         if search.axis == "rate":
             seconds = enough_seconds(sweep.plan, level, seconds, spec.gate_min_samples)
         if seconds > sweep.seconds:
-            say(f"{_label(tried)}: {seconds:.0f} s, so that {spec.gate_min_samples} samples can come")
+            say(f"{label_of(tried)}: {seconds:.0f} s, so that {spec.gate_min_samples} samples can come")
         point = _point(sweep, tried, seconds, folder / f"point-{number + offset:03d}", spec)
         yield point
         if point.void or (offset == 0 and not point.kept) or (offset == 1 and point.kept):
@@ -218,10 +220,19 @@ def _code(verdict: Verdict) -> GateExit:
     return GateExit.FAILED if failed and verdict.code is GateExit.TOO_FEW_SAMPLES else verdict.code
 
 
-def _quality(result: LoadResult) -> float | None:
+def _quality(result: LoadResult) -> Figure | None:
+    """Share of right answers. Asking a question again is no new evidence, so the interval is over the questions."""
     if result.plan.prompts_file is None or not result.plan.keep_text:
         return None
-    return score(result.records, read_questions(result.plan.prompts_file)).ratio
+    found = score(result.records, read_questions(result.plan.prompts_file))
+    return None if found.ratio is None else ratio(found.ratio * found.questions, found.questions)
+
+
+def scored(points: list[SweepPoint], scores: Scores | None) -> list[SweepPoint]:
+    """*points* with the user's own *scores* for their quality, where there are any."""
+    if scores is None:
+        return points
+    return [replace(point, quality=Figure(scores.of(point.settings))) for point in points]
 
 
 def _as_json(point: SweepPoint) -> dict[str, Any]:
@@ -232,7 +243,7 @@ def _as_json(point: SweepPoint) -> dict[str, Any]:
         "code": point.code.name.lower(),
         "why": point.why,
         "many_errors": point.many_errors,
-        "quality": point.quality,
+        "quality": None if point.quality is None else asdict(point.quality),
         "summary": point.summary,
     }
 
@@ -248,12 +259,7 @@ def read_points(folder: Path) -> list[SweepPoint]:
             tuple(one["why"]),
             one["many_errors"],
             one["summary"],
-            one["quality"],
+            None if one["quality"] is None else Figure(**one["quality"]),
         )
         for one in found
     ]
-
-
-def results(points: list[SweepPoint]) -> list[tuple[str, LoadResult]]:
-    """Each point's label and run, for comparison."""
-    return [(point.label, read_result(point.folder)) for point in points]

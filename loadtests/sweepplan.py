@@ -47,6 +47,39 @@ class Search(Strict):
         return self
 
 
+class Scores(Strict):
+    """A quality score of the user's own, such as an evaluation harness gave, for settings of a sweep.
+
+    A row of `values` names axes with one of their values each, and the `score` of every point that has them.
+    """
+
+    name: str = "score"
+    better: Literal["higher", "lower"] = "higher"
+    values: list[dict[str, FlagValue]] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _rows_alike(self) -> "Scores":
+        for number, row in enumerate(self.values):
+            if isinstance(row.get("score"), str | bool | None):
+                raise ValueError(f"values.{number}: write `score: NUMBER` beside the axes")
+            if row.keys() != self.values[0].keys() or len(row) < 2:
+                raise ValueError(f"values.{number}: every row names the same axes, one at least, and a score")
+            if any(self._settings(row) == self._settings(other) for other in self.values[:number]):
+                raise ValueError(f"values.{number}: {self._settings(row)} has a score already")
+        return self
+
+    def of(self, settings: dict[str, FlagValue]) -> float | None:
+        """The score of a point; None when no row is for it."""
+        for row in self.values:
+            if self._settings(row).items() <= settings.items():
+                return float(row["score"])
+        return None
+
+    @staticmethod
+    def _settings(row: dict[str, FlagValue]) -> dict[str, FlagValue]:
+        return {name: value for name, value in row.items() if name != "score"}
+
+
 class SweepPlan(Strict):
     """Every combination of the axes' values is one setting; with `search` each setting is searched along one axis."""
 
@@ -55,6 +88,7 @@ class SweepPlan(Strict):
     axes: dict[str, list[FlagValue]] = Field(default_factory=dict)
     engine: Engine | None = None
     search: Search | None = None
+    scores: Scores | None = None
 
     @model_validator(mode="after")
     def _usable(self) -> "SweepPlan":
@@ -66,6 +100,28 @@ class SweepPlan(Strict):
             raise ValueError("a searched level cannot be an axis too; remove rate and users from the axes")
         if empty := [name for name, values in self.axes.items() if not values]:
             raise ValueError(f"axes.{empty[0]} has no value")
+        return self
+
+    @model_validator(mode="after")
+    def _quality_means_something(self) -> "SweepPlan":
+        given = {**self.plan.model_dump(), **self.axes}
+        if given["prompts_file"] and "prompt_tokens" in self.axes and not given["truncate_prompts"]:
+            raise ValueError(
+                "axes.prompt_tokens does nothing to the prompts of a prompts_file; plan.truncate_prompts: true cuts "
+                "them to so many words"
+            )
+        if self.scores is None:
+            return self
+        if given["prompts_file"] and given["keep_text"]:
+            raise ValueError(
+                "scores and a prompts_file with keep_text are two figures of quality; leave one out"
+            )
+        for row in self.scores.values:
+            for name, value in row.items():
+                if name != "score" and value not in self.axes.get(name, ()):
+                    raise ValueError(
+                        f"scores: {name}: {value!r} is not among the axes' values; it would score no point"
+                    )
         return self
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loadtests import sweep as sweep_module
+from loadtests.compare import Figure
 from loadtests.gates import GateExit
 from loadtests.plan import open_loop, parse_plan
 from loadtests.sweep import SweepPoint
@@ -40,7 +41,7 @@ def a_point(
     rate: float = 9.0,
     *,
     many_errors: bool = False,
-    quality: float | None = None,
+    quality: Figure | None = None,
 ) -> SweepPoint:
     latency = {m: None if ttft is None else {"p95": ttft} for m in ("ttft_s", "e2e_s")}
     summary = {"latency": latency, "rates": {"output_tokens_per_s": rate}, "error_ratio": 0.0}

@@ -8,7 +8,7 @@ import pytest
 from loadtests import sweep as sweep_module
 from loadtests.gates import Check, GateExit, Verdict
 from loadtests.plan import open_loop, parse_plan
-from loadtests.sweep import found, run_sweep
+from loadtests.sweep import run_sweep, search_results
 from loadtests.sweepplan import enough_seconds
 
 from .sweeppoints import PLAN, SPEC, a_sweep, measured_by, ten_a_slot
@@ -19,7 +19,7 @@ def test_bisection_finds_the_highest_rate(monkeypatch: pytest.MonkeyPatch, tmp_p
     measured_by(monkeypatch, ten_a_slot)
     search = {"low": 1, "high": 100, "tolerance": 0.05}
     points = run_sweep(a_sweep(axes={"slots": [1, 2]}, search=search), tmp_path, SPEC, lambda _: None)
-    best = found(points, "rate")
+    best = search_results(points, "rate")
 
     assert set(best) == {"slots=1", "slots=2"}
     assert 10 / 1.05 <= (best["slots=1"].kept or 0) <= 10 < (best["slots=1"].broken or 0) <= 10 * 1.05
@@ -43,7 +43,7 @@ def test_search_ends_at_once_when_the_range_holds_no_answer(
     points = run_sweep(a_sweep(search={"low": low, "high": high}), tmp_path, SPEC, lambda _: None)
 
     assert len(points) == runs
-    assert found(points, "rate")["as planned"].text("rate") == said
+    assert search_results(points, "rate")["as planned"].text("rate") == said
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_measurement_that_tells_nothing_is_no_broken_promise(
     points = run_sweep(a_sweep(search={"low": 1, "high": 100}), tmp_path, SPEC, lambda _: None)
 
     assert [point.settings["rate"] for point in points] == pytest.approx(rates)
-    assert found(points, "rate")["as planned"].text("rate") == said
+    assert search_results(points, "rate")["as planned"].text("rate") == said
 
 
 @pytest.mark.parametrize(

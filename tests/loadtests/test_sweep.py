@@ -20,6 +20,8 @@ from loadtests.sweepplan import SweepPlan, apply
 
 from .sweeppoints import PATIENT, PLAN, SPEC, a_sweep, measured_by, ten_a_slot
 
+ASKING = {**PLAN.model_dump(), "prompts_file": "q.jsonl", "keep_text": True}
+
 
 def test_grid_measures_every_combination(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two rates times two prompt lengths are four points, in order, each in its folder."""
@@ -92,6 +94,26 @@ def test_a_swept_level_keeps_how_requests_come() -> None:
         ({"axes": {"rate": [1]}, "search": {"low": 1, "high": 2}}, "cannot be an axis"),
         ({"search": {"low": 3, "high": 2}}, "not above low"),
         ({"unknown": 1}, "unknown"),
+        ({"plan": ASKING, "axes": {"prompt_tokens": [8, 16]}}, "truncate_prompts: true cuts them"),
+        (
+            {"plan": ASKING, "axes": {"rate": [1]}, "scores": {"values": [{"rate": 1, "score": 2}]}},
+            "two figures of quality",
+        ),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"n": 2, "score": 1}]}},
+            "n: 2 is not among the axes' values",
+        ),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"m": 1, "score": 1}]}},
+            "m: 1 is not among the axes' values",
+        ),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"n": 1}]}}, "score: NUMBER"),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"n": 1, "score": "good"}]}}, "score: NUMBER"),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"score": 1}]}}, "one at least"),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"n": 1, "score": 1}, {"n": 1, "score": 2}]}},
+            "values.1: {'n': 1} has a score already",
+        ),
     ],
 )
 def test_sweeps_that_make_no_sense_are_refused(changes: dict[str, Any], said: str) -> None:
@@ -171,3 +193,36 @@ def test_points_under_other_engine_flags_are_unlike(
     two, four = (identity.read(point.folder) or {} for point in points)
 
     assert identity.differences(two, four) == ["labels.engine.max-num-seqs: '2' against '4'"]
+
+
+def test_lengths_cut_the_questions_of_a_quality_sweep() -> None:
+    """prompt_tokens is an axis of questions once they are to be cut, by the plan or as an axis."""
+    axes = {"prompt_tokens": [8, 16]}
+
+    assert a_sweep(plan={**ASKING, "truncate_prompts": True}, axes=axes).axes == axes
+    assert a_sweep(plan=ASKING, axes={**axes, "truncate_prompts": [True]}).axes["prompt_tokens"] == [8, 16]
+
+
+def test_the_share_of_right_answers_of_a_point(server: Any, tmp_path: Path) -> None:
+    """
+    The server says "t0" to everything: right for one of two questions, 15 times each.
+
+    The interval is of two questions, not of 30 answers: Wilson's for 1 of 2 is 0.5 ± 0.405.
+    """
+    questions = tmp_path / "q.jsonl"
+    questions.write_text(
+        '{"prompt": "a", "answer": "t0"}\n{"prompt": "b", "answer": "t1"}\n', encoding="utf-8"
+    )
+    raw = {"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1, "constant"), "output_tokens": 1}
+    plan = parse_plan({**raw, "prompts_file": str(questions), "keep_text": True})
+    (point,) = run_sweep(
+        a_sweep(plan=plan, seconds=1.5, axes={"rate": [20]}), tmp_path, PATIENT, lambda _: None
+    )
+
+    assert point.quality is not None
+    assert point.quality.value == 0.5
+    assert (point.quality.low, point.quality.high) == (
+        pytest.approx(0.0945, abs=1e-3),
+        pytest.approx(0.9055, abs=1e-3),
+    )
+    assert read_points(tmp_path)[0].quality == point.quality
