@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inferwatch.render import ticks
-from inferwatch.render.canvas import Canvas, Line, Point, Rect, Text, text_width
+from inferwatch.render.canvas import Canvas, Line, Point, Rect, Text, fit, text_width
 from inferwatch.render.svg import svg
 from inferwatch.render.theme import SERIES
 
@@ -13,6 +13,7 @@ _WIDTH, _HEIGHT = 560.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 34.0, 44.0
 _MOST_STEPS = 400
 _LOG_FROM = 10.0
+_WIDEST_LEGEND = 160.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,12 @@ class _Range:
 class _Axes:
     """Two ranges, drawn as a grid on a canvas."""
 
-    def __init__(self, title: str, x_text: str, y_text: str, x: _Range, y: _Range) -> None:
+    def __init__(
+        self, title: str, x_text: str, y_text: str, x: _Range, y: _Range, right: float = _RIGHT
+    ) -> None:
         self.canvas = Canvas(_WIDTH, _HEIGHT)
         self._x, self._y = x, y
+        self.width = _WIDTH - _LEFT - right
         add = self.canvas.add
         add(Rect(0, 0, _WIDTH, _HEIGHT, "panel", radius=6, border="border"))
         add(Text(12, 20, title, size=13, bold=True))
@@ -76,13 +80,13 @@ class _Axes:
             add(Text(across, _HEIGHT - _BOTTOM + 14, x.text(value), "muted", anchor="middle"))
         for value in y.marks(5):
             _, up = self.at(x.low, value)
-            add(Line(((_LEFT, up), (_WIDTH - _RIGHT, up)), "grid"))
+            add(Line(((_LEFT, up), (_LEFT + self.width, up)), "grid"))
             add(Text(_LEFT - 6, up + 4, f"{value:g}", "muted", anchor="end"))
 
     def at(self, x: float, y: float) -> Point:
         """Pixels of a point."""
         height = _HEIGHT - _BOTTOM - _TOP - 4
-        across = _LEFT + self._x.share(x) * (_WIDTH - _LEFT - _RIGHT)
+        across = _LEFT + self._x.share(x) * self.width
         return across, _HEIGHT - _BOTTOM - self._y.share(y) * height
 
 
@@ -116,21 +120,26 @@ def scatter_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], f
 
 def line_chart(title: str, x_text: str, y_text: str, marks: Sequence[Mark], names: Sequence[str] = ()) -> str:
     """One line a series with the interval of each point; with *names* for x = 0, 1, … points beside each other, no lines."""
+    series = {mark.series: mark.label for mark in marks}
+    legend = max((text_width(name, 9) for name in series.values() if name), default=0.0)
+    right = _RIGHT + (min(legend, _WIDEST_LEGEND) + 24 if legend else 0)
     along = _Range(-0.5, len(names) - 0.5, names=tuple(names)) if names else _around([m.x for m in marks])
-    axes = _Axes(title, x_text, y_text, along, _up(marks))
-    numbers = sorted({mark.series for mark in marks})
-    taken: list[Point] = []
-    step = min(14.0, 0.8 * (_WIDTH - _LEFT - _RIGHT) / max(len(names) * len(numbers), 1)) if names else 0.0
-    for place, series in enumerate(numbers):
-        own = sorted((mark for mark in marks if mark.series == series), key=lambda mark: mark.x)
-        aside = step * (place - (len(numbers) - 1) / 2)
+    axes = _Axes(title, x_text, y_text, along, _up(marks), right)
+    step = min(14.0, 0.8 * axes.width / max(len(names) * len(series), 1)) if names else 0.0
+    for place, number in enumerate(series):
+        own = sorted((mark for mark in marks if mark.series == number), key=lambda mark: mark.x)
+        aside = step * (place - (len(series) - 1) / 2)
         spots = [(x + aside, y) for x, y in (axes.at(mark.x, mark.y) for mark in own)]
+        colour = SERIES[number % len(SERIES)]
         if not names:
-            axes.canvas.add(Line(tuple(spots), SERIES[series % len(SERIES)], 2.0, hint=own[0].label))
+            axes.canvas.add(Line(tuple(spots), colour, 2.0, hint=series[number]))
         for mark, (x, y) in zip(own, spots, strict=True):
             _whiskers(axes, mark, x)
             _dot(axes.canvas, mark, x, y)
-        axes.canvas.add(_label(own[-1].label, *spots[-1], taken))
+        if series[number]:
+            x, y = _LEFT + axes.width + 10, _TOP + 16 + 16 * place
+            name = fit(series[number], _WIDEST_LEGEND, 9)
+            axes.canvas.add(Rect(x, y - 8, 8, 8, colour, radius=2), Text(x + 12, y, name, "muted", size=9))
     return svg(axes.canvas)
 
 
@@ -168,9 +177,10 @@ def _up(marks: Sequence[Mark]) -> _Range:
 
 def _label(text: str, x: float, y: float, taken: list[Point]) -> Text:
     """Beside the point, on the side with room, moved down where another label stands already."""
-    left = x + 10 + text_width(text, 9) > _WIDTH - _RIGHT
+    width = text_width(text, 9)
+    left = x + 10 + width > _WIDTH - _RIGHT
     up = y + 3
-    while any(abs(up - other) < 10 and abs(x - beside) < 150 for beside, other in taken):
+    while any(abs(up - other) < 10 and abs(x - beside) < width + 6 for beside, other in taken):
         up += 11
     taken.append((x, up))
     return Text(x - 9 if left else x + 9, up, text, "muted", size=9, anchor="end" if left else "start")

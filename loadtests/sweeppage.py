@@ -82,6 +82,7 @@ def pareto(points: Sequence[SweepPoint], view: View) -> list[SweepPoint]:
 
 
 _HEAD = (
+    "#",
     "setting",
     "promise",
     "P95 TTFT ms",
@@ -100,7 +101,7 @@ def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = N
         f"### {title}",
         "",
         "| " + " | ".join(_HEAD) + " |",
-        "|---|---|---:|---:|---:|---:|---:|---|---|",
+        "|---:|---|---|---:|---:|---:|---:|---:|---|---|",
     ]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(points, scores)]
     return "\n".join([*lines, ""])
@@ -109,12 +110,12 @@ def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = N
 def html(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
     """The table, a chart a view and one of quality along each axis, in one self-contained page."""
     rows = "".join(
-        f"<tr><th>{escape(label)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for label, *cells in _rows(points, scores)
+        f"<tr><td>{number}</td><th>{escape(label)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for number, label, *cells in _rows(points, scores)
     )
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     note = (
-        "Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front. Crossed out: not compared, "
+        "Numbers in the charts are rows of this table. Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front. Crossed out: not compared, "
         "because it told nothing or failed too often. Whiskers: 95 % intervals (Wilson) over the questions asked."
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{note}</p>"
@@ -126,13 +127,14 @@ def _rows(points: Sequence[SweepPoint], scores: Scores | None) -> list[list[str]
     on_front = pareto(points, VIEWS[0])
     return [
         [
+            str(number),
             point.label,
             f"{'●' if point.kept else '○'} {point.outcome}",
             *_cells(point, scores),
             "F" if any(point is one for one in on_front) else _not_compared(point),
             "; ".join(point.why),
         ]
-        for point in points
+        for number, point in enumerate(points, 1)
     ]
 
 
@@ -189,8 +191,8 @@ def _chart(points: Sequence[SweepPoint], view: View) -> str:
     groups = list(dict.fromkeys(_group(point) for point in points))
     marks = {
         id(point): mark
-        for point in points
-        if (mark := _mark(point, view, groups.index(_group(point)))) is not None
+        for number, point in enumerate(points, 1)
+        if (mark := _mark(point, view, number, groups.index(_group(point)))) is not None
     }
     line = [marks[id(point)] for point in pareto(points, view) if id(point) in marks]
     return scatter_chart(view.title, view.x_text, view.y_text, list(marks.values()), line)
@@ -201,7 +203,7 @@ def _group(point: SweepPoint) -> str:
     return " ".join(f"{name}={value}" for name, value in point.settings.items() if name not in _LOAD)
 
 
-def _mark(point: SweepPoint, view: View, group: int) -> Mark | None:
+def _mark(point: SweepPoint, view: View, number: int, group: int) -> Mark | None:
     x, y = view.x(point), view.y(point)
     if x is None or y is None:
         return None
@@ -209,7 +211,7 @@ def _mark(point: SweepPoint, view: View, group: int) -> Mark | None:
     if point.not_compared:
         hint += f", {_not_compared(point)}"
     crossed = point.not_compared is not None
-    return Mark(x, y, point.label, hint, group, hollow=not point.kept, crossed=crossed)
+    return Mark(x, y, str(number), hint, group, hollow=not point.kept, crossed=crossed)
 
 
 def _cells(point: SweepPoint, scores: Scores | None) -> list[str]:

@@ -45,12 +45,17 @@ def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
         a_point({"rate": 4}, tmp_path, GateExit.FAILED, None, 0.0),
     ]
     text, html = sweeppage.markdown(points, "Sweep"), sweeppage.html(points, "Sweep")
-    rows = [line for line in text.splitlines() if line.startswith("| rate")]
+    rows = [line for line in text.splitlines() if "| rate=" in line]
 
     assert [row.rstrip(" |").endswith("F") for row in rows] == [True, True, False, False]
     assert "○ failed" in rows[2]
     assert "| – |" in rows[3]
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {11}
+    assert html.count("<th>") == 10 + 4
     assert html.count("<svg") == 2
+    assert [
+        name for name in _texts(_charts(html)["Time to first token against throughput"]) if name in "1234"
+    ] == ["1", "2", "3"]
 
 
 def test_points_that_tell_nothing_push_no_other_off_the_front(tmp_path: Path) -> None:
@@ -67,7 +72,7 @@ def test_points_that_tell_nothing_push_no_other_off_the_front(tmp_path: Path) ->
         a_point({"rate": 5}, tmp_path, GateExit.FAILED, 0.4, 25.0),
     ]
     text, html = sweeppage.markdown(points, "Sweep"), sweeppage.html(points, "Sweep")
-    rows = [line for line in text.splitlines() if line.startswith("| rate")]
+    rows = [line for line in text.splitlines() if "| rate=" in line]
 
     assert [p.settings["rate"] for p in sweeppage.pareto(points, sweeppage.VIEWS[0])] == [1, 5]
     assert ["| F |" in row for row in rows] == [True, False, False, False, True]
