@@ -187,7 +187,7 @@ def _measure(
         point = _point(sweep, tried, seconds, folder / f"point-{number + offset:03d}", spec)
         yield point
         if point.void or (offset == 0 and not point.kept) or (offset == 1 and point.kept):
-            return  # no level tells, or none in the range keeps the promise, or all of it does
+            return  # nothing is told here, or nothing in the range keeps the promise, or all of it does
         if offset >= 2:
             low, high = (level, high) if point.kept else (low, level)
         if offset >= 1 and high / low <= 1 + search.tolerance:
