@@ -83,8 +83,8 @@ def mean(values: Sequence[float]) -> Figure:
     return Figure(middle, middle - half, middle + half)
 
 
-def ratio(events: int, total: int) -> Figure:
-    """Share of events with Wilson's interval."""
+def ratio(events: float, total: int) -> Figure:
+    """Share of events with Wilson's interval; *events* need not be whole where *total* is what counts as evidence."""
     if not total:
         return Figure(None)
     share, z2 = events / total, _Z95**2

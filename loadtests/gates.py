@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from loadtests.pairtest import PairedLoss, paired_loss, pairs_needed
 from loadtests.records import RequestRecord, percentile
 from loadtests.report import MEASURES
+from loadtests.rounds import not_in_turn
 from loadtests.run import LoadResult
 from loadtests.throughput import tokens_per_second
 from loadtests.trust import unlike, void
@@ -124,6 +125,8 @@ def _throughput(
     if len(pairs) < test.min_pairs:
         detail = f"{len(pairs)} pairs with output tokens, at least {test.min_pairs} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, bound, detail)
+    if detail := not_in_turn(runs, baseline):
+        return Check(gate.id, GateExit.NOT_JUDGEABLE, None, bound, detail)
     found = paired_loss(pairs, test.significance)
     return Check(
         gate.id, _loss_outcome(found, bound), found.loss, bound, _loss_detail(found, bound, test.significance)

@@ -1,4 +1,4 @@
-"""A server and this machine -> what a run was measured on, kept beside it, so that unlike runs are never compared."""
+"""A server and the load client's machine -> what a run was measured on, kept beside it, so that unlike runs are never compared."""
 
 import json
 import os
@@ -37,7 +37,8 @@ _NOT_THE_LOAD = frozenset(
 def collect(plan: LoadPlan, labels: dict[str, str] | None = None) -> dict[str, Any]:
     """What the run is about to be measured on; parts the server does not tell are None.
 
-    *labels* are the user's own words for what cannot be asked for (GPU, host, tensor parallel size).
+    *labels* are the user's own words for what cannot be asked for (GPU, host, tensor parallel size). `machine` is
+    the load client's: a server's is told by nothing but a label.
     """
     models = _get_json(plan, "/v1/models") or {}
     listed = models.get("data") or [{}]
@@ -71,14 +72,28 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What makes two runs incomparable, one line each; what both do not know counts as the same."""
+    """What makes two runs incomparable, one line each.
+
+    What both do not know counts as the same, but for flags: of those something must be known, if only by a label.
+    """
     left, right = _flatten(one), _flatten(other)
     keys = sorted((left.keys() | right.keys()) - _MAY_DIFFER)
-    return [
+    lines = [
         f"{key}: {left.get(key)!r} against {right.get(key)!r}"
         for key in keys
         if left.get(key) != right.get(key)
     ]
+    if not lines and tells_nothing(one) and tells_nothing(other):
+        lines.append(
+            "flags: neither engine tells its flags and no label does, so nobody knows if they are alike; "
+            "measure both with --label KEY=VALUE"
+        )
+    return lines
+
+
+def tells_nothing(identity: dict[str, Any]) -> bool:
+    """True when neither the engine nor the user said how it was started."""
+    return identity.get("flags") is None and not identity.get("labels")
 
 
 def _load_of(plan: LoadPlan) -> dict[str, Any]:

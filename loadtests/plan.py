@@ -132,6 +132,9 @@ class LoadPlan(Strict):
     `run_nonce` steers the words of the prompts and the trace ids: a run with another one, and `write_plan` draws
     one where it is None, finds nothing of itself in a prefix cache. `prompts_file` is sent word for word.
     `drain_s` is how long answers may still take when the last request has been sent.
+    Prompts of `prompts_file` are sent whole and `prompt_tokens` means nothing to them, but with `truncate_prompts`
+    the last `prompt_tokens` words of each are sent: the question stands at the end, and a beginning is what context
+    truncation cuts.
     """
 
     base_url: str
@@ -170,6 +173,7 @@ class LoadPlan(Strict):
     run_nonce: str | None = Field(default=None, min_length=1)
     processes: int = Field(default=1, ge=1, le=256)
     prompts_file: str | None = None
+    truncate_prompts: bool = False
     keep_text: bool = False
 
     @field_validator("base_url")
@@ -193,6 +197,12 @@ class LoadPlan(Strict):
     def _weights(self) -> "LoadPlan":
         if sum(self.mix.values()) <= 0 or min(self.mix.values()) < 0:
             raise ValueError(f"mix: {self.mix}: weights are at least 0 and one is above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_it_cuts(self) -> "LoadPlan":
+        if self.truncate_prompts and self.prompts_file is None:
+            raise ValueError("truncate_prompts cuts the prompts of a prompts_file; name one")
         return self
 
 

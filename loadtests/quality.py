@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from loadtests.records import RequestRecord
@@ -27,10 +28,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`ratio` right answers of those judged; None when none was."""
+    """`ratio` right answers of those judged; None when none was. `questions`: how many different ones were judged."""
 
     judged: int
     right: int
+    questions: int
 
     @property
     def ratio(self) -> float | None:
@@ -42,10 +44,12 @@ def read_questions(path: str | Path) -> list[Question]:
     """Read a question file; raises QualityError."""
     questions = []
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise QualityError(f"{path}: cannot be read: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
+    except UnicodeDecodeError as error:
+        raise QualityError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}") from error
+    for number, line in enumerate(text.split("\n"), 1):  # not splitlines(): JSON may hold U+2028 as it is
         if line.strip():
             try:
                 questions.append(_question(json.loads(line)))
@@ -58,13 +62,32 @@ def read_questions(path: str | Path) -> list[Question]:
 
 
 def score(records: Iterable[RequestRecord], questions: list[Question]) -> Score:
-    """Judge every successful record that kept its text (plan.keep_text)."""
-    judged = right = 0
+    """Judge the answers of a run with plan.keep_text; a request that failed for good gave a wrong one.
+
+    Not judged, because nobody knows: what this client hung up on, and what was still coming when the run was cut.
+    """
+    right: dict[int, int] = {}
+    judged = 0
     for record in records:
-        if record.outcome == "ok" and record.text is not None:
+        if record.will_retry or record.endpoint == "embeddings":
+            continue
+        answered = record.outcome == "ok" and record.text is not None
+        if answered or record.outcome == "error":
+            number = record.seq % len(questions)
             judged += 1
-            right += bool(questions[record.seq % len(questions)].right.search(record.text))
-    return Score(judged, right)
+            right[number] = right.get(number, 0) + (answered and _is_right(record.text, questions[number]))
+    return Score(judged, sum(right.values()), len(right))
+
+
+@lru_cache(maxsize=4096)
+def last_words(text: str, count: int) -> str:
+    """*text* from its *count*-th word from the end on; words are what white space parts."""
+    starts = [word.start() for word in re.finditer(r"\S+", text)]
+    return text if count >= len(starts) else text[starts[-count] :] if count > 0 else ""
+
+
+def _is_right(text: str | None, question: Question) -> bool:
+    return text is not None and question.right.search(text) is not None
 
 
 def _question(line: dict[str, str]) -> Question:

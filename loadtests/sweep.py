@@ -1,7 +1,6 @@
 """A grid over rates and engine flags, or a search for the highest rate that keeps the promise -> measured points.
 
-The promise is what the latency and error gates of slo.yaml say. Axes named `engine.<flag>` restart the engine
-with that flag; other axes change the plan (`rate` and `users` set the arrivals, anything else a field of it).
+The promise is what the latency and error gates of slo.yaml say.
 """
 
 import itertools
@@ -9,91 +8,61 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field, model_validator
+from typing import Any
 
 from loadtests import identity
+from loadtests.compare import Figure, ratio
 from loadtests.engineproc import FlagValue, Start, running, with_flags
 from loadtests.gates import judge
-from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.quality import read_questions, score
 from loadtests.report import summarise
-from loadtests.run import LoadResult, read_result, run_load
-from loadtests.verdict import GateExit
-from slo.base import Strict
+from loadtests.run import LoadResult, run_load
+from loadtests.sweepplan import ENGINE, Scores, SweepPlan, apply, enough_seconds
+from loadtests.verdict import GateExit, Verdict
 from slo.spec import Spec
-
-ENGINE = "engine."
-
-
-class Engine(Strict):
-    """How the engine is started; `command` gets the flags of a point appended. Its URL is the plan's base_url."""
-
-    command: list[str] = Field(min_length=1)
-    env: dict[str, str] = Field(default_factory=dict)
-    cores: list[int] = Field(default_factory=list)
-    ready_s: float = Field(default=180.0, gt=0)
-    ready_path: str = "/health"
-
-
-class Search(Strict):
-    """Bisect the rate (or users) between two levels until they are within `tolerance` of each other."""
-
-    axis: Literal["rate", "users"] = "rate"
-    low: float = Field(gt=0)
-    high: float = Field(gt=0)
-    tolerance: float = Field(default=0.1, gt=0, lt=1)
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Search":
-        if self.high <= self.low:
-            raise ValueError(f"high {self.high:g} is not above low {self.low:g}")
-        return self
-
-
-class SweepPlan(Strict):
-    """Every combination of the axes' values is one setting; with `search` each setting is searched along one axis."""
-
-    plan: LoadPlan
-    seconds: float = Field(gt=0)
-    axes: dict[str, list[FlagValue]] = Field(default_factory=dict)
-    engine: Engine | None = None
-    search: Search | None = None
-
-    @model_validator(mode="after")
-    def _usable(self) -> "SweepPlan":
-        if any(name.startswith(ENGINE) for name in self.axes) and self.engine is None:
-            raise ValueError(
-                "an axis engine.<flag> restarts the engine, so `engine` must say how it is started"
-            )
-        if self.search is not None and {"rate", "users"} & self.axes.keys():
-            raise ValueError("a searched level cannot be an axis too; remove rate and users from the axes")
-        if empty := [name for name, values in self.axes.items() if not values]:
-            raise ValueError(f"axes.{empty[0]} has no value")
-        return self
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One measured setting. `kept`: the latency and error gates passed; `code` says why not."""
+    """One measured setting, what the latency and error gates said of it, and by which findings they did not pass.
+
+    `many_errors`: a gate on errors failed, so that latency and throughput are those of the few that got through.
+    """
 
     settings: dict[str, FlagValue]
     folder: Path
-    kept: bool
     code: GateExit
+    why: tuple[str, ...]
+    many_errors: bool
     summary: dict[str, Any]
-    quality: float | None
+    quality: Figure | None
+
+    @property
+    def kept(self) -> bool:
+        """The promise was kept."""
+        return self.code is GateExit.PASSED
+
+    @property
+    def void(self) -> bool:
+        """Nobody knows if the promise was kept: too little was measured, or the load client and not the engine."""
+        return self.code not in (GateExit.PASSED, GateExit.FAILED)
+
+    @property
+    def not_compared(self) -> str | None:
+        """Why its figures say nothing beside those of other points; None when they do."""
+        return self.outcome if self.void else "too many errors" if self.many_errors else None
+
+    @property
+    def outcome(self) -> str:
+        """The code in words."""
+        return "kept" if self.kept else self.code.name.lower().replace("_", " ")
 
     @property
     def label(self) -> str:
         """The settings in short."""
-        return (
-            " ".join(f"{name.removeprefix(ENGINE)}={value}" for name, value in self.settings.items())
-            or "as planned"
-        )
+        return label_of(self.settings)
 
     def latency_s(self, measure: str, figure: str) -> float | None:
         """A latency figure of the summary, such as ("ttft_s", "p95")."""
@@ -111,8 +80,8 @@ def run_sweep(sweep: SweepPlan, folder: Path, spec: Spec, say: Callable[[str], N
     for flags, settings in _by_engine(sweep):
         with _engine(sweep, flags, folder / "engines" / f"{len(points):03d}.log"):
             for setting in settings:
-                for point in _measure(sweep, {**flags, **setting}, folder, len(points), spec):
-                    say(f"{point.label}: {'kept' if point.kept else point.code.name.lower()}")
+                for point in _measure(sweep, {**flags, **setting}, folder, len(points), spec, say):
+                    say(f"{point.label}: {point.outcome}")
                     points.append(point)
                     _keep(points, folder)
     return points
@@ -125,15 +94,55 @@ def _keep(points: list[SweepPoint], folder: Path) -> None:
     partial.replace(folder / "points.json")
 
 
-def highest_kept(points: list[SweepPoint], axis: str) -> dict[str, float]:
-    """Setting (without *axis*) → highest level that kept the promise; settings that never did are left out."""
-    best: dict[str, float] = {}
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found for one setting: highest level that kept the promise, lowest that broke it; None: neither did.
+
+    `void` is the point at which the search ended because it told nothing.
+    """
+
+    kept: float | None
+    broken: float | None
+    void: SweepPoint | None
+
+    def text(self, axis: str) -> str:
+        """One line for people; what was not measured is said to be unknown."""
+        known = f"{axis} up to {self.kept:.4g} keeps the promise" if self.kept is not None else ""
+        if self.void is not None:
+            why = f"{self.void.outcome} at {axis} {self.void.settings[axis]:.4g} ({'; '.join(self.void.why)})"
+            return f"{known}; unknown above: {why}" if known else f"unknown: {why}"
+        if self.broken is None:
+            return f"{known}; nothing above was tried"
+        return known or f"{axis} {self.broken:.4g}, the lowest tried, breaks the promise"
+
+
+def search_results(points: list[SweepPoint], axis: str) -> dict[str, Found]:
+    """Setting (without *axis*) → what the search along *axis* found."""
+    by_setting: dict[str, list[SweepPoint]] = {}
     for point in points:
         rest = {name: value for name, value in point.settings.items() if name != axis}
-        name = " ".join(f"{key.removeprefix(ENGINE)}={value}" for key, value in rest.items()) or "as planned"
-        if point.kept:
-            best[name] = max(best.get(name, 0.0), float(point.settings[axis]))
-    return best
+        by_setting.setdefault(label_of(rest), []).append(point)
+    return {
+        name: Found(
+            max((float(point.settings[axis]) for point in own if point.kept), default=None),
+            min(
+                (float(point.settings[axis]) for point in own if point.code is GateExit.FAILED), default=None
+            ),
+            next((point for point in own if point.void), None),
+        )
+        for name, own in by_setting.items()
+    }
+
+
+def label_of(settings: dict[str, FlagValue]) -> str:
+    """Settings in short, on one line."""
+    return (
+        " ".join(
+            f"{name.removeprefix(ENGINE)}={f'{value:.4g}' if isinstance(value, float) else value}"
+            for name, value in settings.items()
+        )
+        or "as planned"
+    )
 
 
 def _by_engine(sweep: SweepPlan) -> Iterator[tuple[dict[str, FlagValue], list[dict[str, FlagValue]]]]:
@@ -157,51 +166,74 @@ def _engine(sweep: SweepPlan, flags: dict[str, FlagValue], log: Path) -> Abstrac
 
 
 def _measure(
-    sweep: SweepPlan, settings: dict[str, FlagValue], folder: Path, number: int, spec: Spec
+    sweep: SweepPlan,
+    settings: dict[str, FlagValue],
+    folder: Path,
+    number: int,
+    spec: Spec,
+    say: Callable[[str], None],
 ) -> Iterator[SweepPoint]:
     search = sweep.search
     if search is None:
-        yield _point(sweep, settings, folder / f"point-{number:03d}", spec)
+        yield _point(sweep, settings, sweep.seconds, folder / f"point-{number:03d}", spec)
         return
     low, high = search.low, search.high
     for offset in itertools.count():
         level = (low, high)[offset] if offset < 2 else math.sqrt(low * high)
-        point = _point(sweep, {**settings, search.axis: level}, folder / f"point-{number + offset:03d}", spec)
+        tried, seconds = {**settings, search.axis: level}, sweep.seconds
+        if search.axis == "rate":
+            seconds = enough_seconds(sweep.plan, level, seconds, spec.gate_min_samples)
+        if seconds > sweep.seconds:
+            say(f"{label_of(tried)}: {seconds:.0f} s, so that {spec.gate_min_samples} samples can come")
+        point = _point(sweep, tried, seconds, folder / f"point-{number + offset:03d}", spec)
         yield point
-        if (offset == 0 and not point.kept) or (offset == 1 and point.kept):
-            return  # nothing in the range keeps the promise, or all of it does
+        if point.void or (offset == 0 and not point.kept) or (offset == 1 and point.kept):
+            return  # nothing is told here, or nothing in the range keeps the promise, or all of it does
         if offset >= 2:
             low, high = (level, high) if point.kept else (low, level)
         if offset >= 1 and high / low <= 1 + search.tolerance:
             return
 
 
-def _point(sweep: SweepPlan, settings: dict[str, FlagValue], folder: Path, spec: Spec) -> SweepPoint:
-    plan = apply(sweep.plan, settings, sweep.seconds)
-    identity.save(identity.collect(plan), folder)
+def _point(
+    sweep: SweepPlan, settings: dict[str, FlagValue], seconds: float, folder: Path, spec: Spec
+) -> SweepPoint:
+    plan = apply(sweep.plan, settings, seconds)
+    # No server tells all its flags, and one of other flags is another thing to compare with.
+    flags = {name: str(value) for name, value in settings.items() if name.startswith(ENGINE)}
+    identity.save(identity.collect(plan, flags), folder)
     result = run_load(plan, folder)
-    code = judge([result], None, spec).code
+    verdict = judge([result], None, spec)
+    broken = [check for check in verdict.checks if check.outcome is not GateExit.PASSED]
+    why = tuple(f"{check.name}: {check.detail}" for check in broken)
+    on_errors = {gate.id for gate in spec.gates if gate.sli == "errors"}
+    many_errors = any(c.outcome is GateExit.FAILED and c.name in on_errors for c in broken)
     summary = summarise(result, spec.load.client)
-    return SweepPoint(settings, folder, code is GateExit.PASSED, code, summary, _quality(result))
+    return SweepPoint(settings, folder, _code(verdict), why, many_errors, summary, _quality(result))
 
 
-def apply(plan: LoadPlan, settings: dict[str, FlagValue], seconds: float) -> LoadPlan:
-    """The plan of one point: `rate` and `users` make its arrivals, other names are fields; raises PlanError."""
-    raw: dict[str, Any] = json.loads(plan.model_dump_json())
-    for name, value in settings.items():
-        if name == "rate":
-            raw["arrival"] = open_loop(float(value), seconds).model_dump()
-        elif name == "users":
-            raw["arrival"] = closed(float(value), seconds).model_dump()
-        elif not name.startswith(ENGINE):
-            raw[name] = value
-    return parse_plan(raw, "sweep")
+def _code(verdict: Verdict) -> GateExit:
+    """The verdict's code, but a gate that failed counts though another had too few samples.
+
+    Where most requests fail or hang, few answers are left to time: a broken promise, not a run that was too short.
+    """
+    failed = any(check.outcome is GateExit.FAILED for check in verdict.checks)
+    return GateExit.FAILED if failed and verdict.code is GateExit.TOO_FEW_SAMPLES else verdict.code
 
 
-def _quality(result: LoadResult) -> float | None:
+def _quality(result: LoadResult) -> Figure | None:
+    """Share of right answers. Asking a question again is no new evidence, so the interval is over the questions."""
     if result.plan.prompts_file is None or not result.plan.keep_text:
         return None
-    return score(result.records, read_questions(result.plan.prompts_file)).ratio
+    found = score(result.records, read_questions(result.plan.prompts_file))
+    return None if found.ratio is None else ratio(found.ratio * found.questions, found.questions)
+
+
+def scored(points: list[SweepPoint], scores: Scores | None) -> list[SweepPoint]:
+    """*points* with the user's own *scores* for their quality, where there are any."""
+    if scores is None:
+        return points
+    return [replace(point, quality=Figure(scores.of(point.settings))) for point in points]
 
 
 def _as_json(point: SweepPoint) -> dict[str, Any]:
@@ -210,7 +242,9 @@ def _as_json(point: SweepPoint) -> dict[str, Any]:
         "folder": point.folder.name,
         "kept": point.kept,
         "code": point.code.name.lower(),
-        "quality": point.quality,
+        "why": point.why,
+        "many_errors": point.many_errors,
+        "quality": None if point.quality is None else asdict(point.quality),
         "summary": point.summary,
     }
 
@@ -222,15 +256,11 @@ def read_points(folder: Path) -> list[SweepPoint]:
         SweepPoint(
             one["settings"],
             folder / one["folder"],
-            one["kept"],
             GateExit[one["code"].upper()],
+            tuple(one["why"]),
+            one["many_errors"],
             one["summary"],
-            one["quality"],
+            None if one["quality"] is None else Figure(**one["quality"]),
         )
         for one in found
     ]
-
-
-def results(points: list[SweepPoint]) -> list[tuple[str, LoadResult]]:
-    """Each point's label and run, for comparison."""
-    return [(point.label, read_result(point.folder)) for point in points]

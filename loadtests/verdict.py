@@ -25,8 +25,8 @@ _PRECEDENCE = (
     GateExit.UNLIKE_BASELINE,
     GateExit.CLIENT_SATURATED,
     GateExit.RATE_NOT_REACHED,
-    GateExit.TOO_FEW_SAMPLES,
     GateExit.FAILED,
+    GateExit.TOO_FEW_SAMPLES,
     GateExit.NOT_JUDGEABLE,
     GateExit.INCONCLUSIVE,
 )

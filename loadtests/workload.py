@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from loadtests.plan import PATHS, Endpoint, LoadPlan
 from loadtests.prompts import PromptMaker
+from loadtests.quality import last_words, read_questions
 
 _TOOLS = [
     {
@@ -97,7 +98,7 @@ class Workload:
             lane=lane and lane.name,
             trace_id=f"{self._trace_ids.getrandbits(128) or 1:032x}",
             sampled=plan.trace_sampled_share > 0 and rng.random() < plan.trace_sampled_share,
-            asked_prompt_tokens=None if self._questions else asked_in,
+            asked_prompt_tokens=None if self._questions and not plan.truncate_prompts else asked_in,
             asked_output_tokens=None if kind == "embeddings" else asked_out,
             abort_after_chunks=plan.abort_after_chunks.draw(rng) if hangs_up else None,
         )
@@ -110,7 +111,8 @@ class Workload:
 
     def _prompt(self, seq: int, words: int, due: Due | None) -> tuple[str, str]:
         if self._questions:
-            return "", self._questions[seq % len(self._questions)]
+            question = self._questions[seq % len(self._questions)]
+            return "", last_words(question, words) if self._plan.truncate_prompts else question
         if due and due.blocks:
             return "", self._prompts.from_blocks(due.blocks, words, _BLOCK_WORDS)
         plan = self._plan
@@ -163,6 +165,4 @@ def _messages(prefix: str, own: str) -> list[dict[str, str]]:
 
 def _read_questions(path: str) -> list[str]:
     """The `prompt` of each line of a JSONL file; see `loadtests.quality`."""
-    from loadtests.quality import read_questions
-
     return [question.prompt for question in read_questions(path)]

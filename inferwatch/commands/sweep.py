@@ -24,16 +24,22 @@ BASE_PORT = 19560
 )
 @click.option("--base-port", type=int, default=BASE_PORT, show_default=True, help="First port with --engine.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="Spec file.  [default: slo.yaml]")
-def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spec_file: Path | None) -> None:
+@click.option(
+    "--redraw", is_flag=True, help="Measure nothing: draw the points in --out with the scores of now."
+)
+def command(
+    sweep_file: Path, out: Path, engine: str | None, base_port: int, spec_file: Path | None, redraw: bool
+) -> None:
     """
     Measure every setting of SWEEP_FILE (YAML), or search each for the highest rate that keeps the promise.
 
     Keys: plan (a load plan), seconds, axes (rate, users, any plan field, engine.FLAG), engine (command,
-    ready_s), search (axis, low, high, tolerance). Writes page.html, table.md and points.json into --out.
+    ready_s), search (axis, low, high, tolerance), scores (name, better, values: your own quality figure for
+    settings). Writes page.html, table.md and points.json into --out.
     """
     from pydantic import ValidationError
 
-    from loadtests import page, sweep, sweeppage
+    from loadtests import page, sweep, sweeppage, sweepplan
     from slo import spec as slo_spec
 
     reporter = Reporter(Console(stderr=True))
@@ -41,18 +47,22 @@ def command(sweep_file: Path, out: Path, engine: str | None, base_port: int, spe
         raw = yaml.safe_load(sweep_file.read_text(encoding="utf-8"))
         if engine is not None:
             _fill_in_engine(raw, base_port, reporter)
-        chosen = sweep.SweepPlan.model_validate(raw)
+        chosen = sweepplan.SweepPlan.model_validate(raw)
     except (ValidationError, yaml.YAMLError) as error:
         raise StackError(f"{sweep_file}: {error}") from error
-    points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)
+    if redraw:
+        points = sweep.read_points(out)
+    else:
+        points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)
+    points = sweep.scored(points, chosen.scores)
     title = f"{chosen.plan.model}: {', '.join(chosen.axes) or 'one setting'}"
-    table = sweeppage.markdown(points, title)
+    table = sweeppage.markdown(points, title, chosen.scores)
     page.write(out / "table.md", table)
-    page.write(out / "page.html", sweeppage.html(points, title))
+    page.write(out / "page.html", sweeppage.html(points, title, chosen.scores))
     Console().print(Markdown(table))
     if chosen.search is not None:
-        for setting, level in sweep.highest_kept(points, chosen.search.axis).items():
-            click.echo(f"{setting}: {chosen.search.axis} up to {level:.4g} keeps the promise")
+        for setting, answer in sweep.search_results(points, chosen.search.axis).items():
+            click.echo(f"{setting}: {answer.text(chosen.search.axis)}")
     click.echo(f"page: {out / 'page.html'}")
 
 

@@ -175,7 +175,9 @@ def aiperf(load: Load, server: Truth, folder: Path, core: int) -> Said:
     export = next((folder / "a").rglob("profile_export.jsonl"), None)
     if export is None:
         raise BenchError(f"aiperf left no profile_export.jsonl; see {folder / 'log'}")
-    for line in export.read_text(encoding="utf-8").splitlines():
+    for (
+        line
+    ) in export.read_bytes().splitlines():  # of bytes: text would be split at U+2028 inside a value too
         found = json.loads(line)
         metrics: dict[str, Any] = found["metrics"]
         gaps = metrics.get("inter_chunk_latency", {}).get("value") or []

@@ -45,7 +45,7 @@ def run(
     """A run of these records; *known* is its identity."""
     plan = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": arrival, "random_seed": seed})
     identity.save({"engine": "vllm", "engine_version": "1", "model": "m", "flags": {}, **known}, folder)
-    result = LoadResult(folder, plan, 0.0, 9.0, 0, False)
+    result = LoadResult(folder, plan, 100.0 * seed, 100.0 * seed + 9, 0, False)
     result.__dict__.update(records=tuple(records), health=health)
     return result
 

@@ -1,5 +1,6 @@
 """Gates on records made by hand: what passes and what fails; `test_trust` has what makes a run void."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,28 @@ def test_a_spec_without_gates_passes_nothing(tmp_path: Path) -> None:
     runs = [steady(tmp_path, [record(i / 30) for i in range(300)])]
 
     assert judge(runs, None, SPEC.model_copy(update={"gates": ()})).code is GateExit.NO_DATA
+
+
+def test_a_stored_baseline_is_no_pair(tmp_path: Path) -> None:
+    """Measured before the first round of the run: throughput is not judged, latency and errors are."""
+    runs = [swing(tmp_path / f"c{i}", 1.0, i) for i in range(4)]
+    base = [
+        dataclasses.replace(swing(tmp_path / f"b{i}", 1.0, i), began_s=-1e6 + i, ended_s=-1e6 + i + 1)
+        for i in range(4)
+    ]
+    for mine, theirs in zip(runs, base, strict=True):
+        theirs.__dict__.update(records=mine.records, health=mine.health)
+    verdict = judge(base, runs, SPEC)
+
+    assert _codes(verdict)["throughput"] is GateExit.NOT_JUDGEABLE
+    assert _codes(verdict)["latency"] is _codes(verdict)["errors"] is GateExit.PASSED
+    assert "--against" in next(check.detail for check in verdict.checks if check.name == "throughput")
+
+
+def test_a_broken_bound_is_told_before_what_was_too_little_to_judge(tmp_path: Path) -> None:
+    """270 of 300 failed: 30 answers are too few for a P95, and 90 % errors are no matter of samples."""
+    records = [record(i / 30, outcome="ok" if i % 10 == 0 else "error") for i in range(300)]
+    verdict = judge([steady(tmp_path, records)], None, SPEC)
+
+    assert _codes(verdict)["latency"] is GateExit.TOO_FEW_SAMPLES
+    assert verdict.code is GateExit.FAILED

@@ -88,6 +88,7 @@ def test_files_are_named_from_where_the_plan_was_made(
         ({"mix": {"chat": 0}}, "one is above 0"),
         ({"mix": {"images": 1}}, "mix.images"),
         ({"retries": {"base_s": 1}}, "retries.base_s"),
+        ({"truncate_prompts": True}, "truncate_prompts cuts the prompts of a prompts_file; name one"),
         ({"unknown": 1}, "unknown: no such field; loadtests/plan.py lists them"),
     ],
 )

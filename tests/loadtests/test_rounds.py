@@ -1,6 +1,5 @@
-"""Pairs of runs against two servers, and what is kept of whom they were measured on."""
+"""Pairs of runs against two servers, and whether runs are such pairs."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,10 @@ import pytest
 
 from loadtests import identity
 from loadtests.plan import closed, parse_plan
-from loadtests.rounds import read_rounds, run_rounds
+from loadtests.rounds import not_in_turn, read_rounds, run_rounds
 from loadtests.run import LoadError, LoadResult
+
+LABELS = {"gpu": "A100"}
 
 
 def test_rounds_take_turns_with_the_same_seeds(server: Any, tmp_path: Path) -> None:
@@ -17,9 +18,11 @@ def test_rounds_take_turns_with_the_same_seeds(server: Any, tmp_path: Path) -> N
     plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": closed(1, 0.2), "output_tokens": 2})
     order: list[tuple[str, int]] = []
     folders = {tmp_path / "a": f"{server.url}/a", tmp_path / "b": f"{server.url}/b"}
-    run_rounds(plan, folders, 2, told=lambda folder, number: order.append((folder.name, number)))
+    run_rounds(
+        plan, folders, 2, labels=LABELS, told=lambda folder, number: order.append((folder.name, number))
+    )
     ours, theirs = read_rounds(tmp_path / "a"), read_rounds(tmp_path / "b")
-    run_rounds(plan, {tmp_path / "again": f"{server.url}/a"}, 1)
+    run_rounds(plan, {tmp_path / "again": f"{server.url}/a"}, 1, labels=LABELS)
     (again,) = read_rounds(tmp_path / "again")
 
     assert order == [("a", 0), ("b", 0), ("b", 1), ("a", 1)]
@@ -31,8 +34,9 @@ def test_rounds_take_turns_with_the_same_seeds(server: Any, tmp_path: Path) -> N
     assert _first_word(server, again) != _first_word(server, ours[0]) == _first_word(server, theirs[0])
     kept = [identity.read(run.folder) or {} for run in (ours[0], theirs[0], again)]
     assert identity.differences(kept[0], kept[1]) == [] == identity.differences(kept[0], kept[2])
-    assert identity.differences(*(identity.collect(run.plan) for run in (ours[0], again))) == []
+    assert identity.differences(*(identity.collect(run.plan, LABELS) for run in (ours[0], again))) == []
     assert read_rounds(ours[0].folder)[0].records == ours[0].records
+    assert not_in_turn(ours, theirs) is None
 
 
 def _first_word(server: Any, run: LoadResult) -> str:
@@ -47,24 +51,45 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         read_rounds(tmp_path)
 
 
-def test_identity_differences() -> None:
-    """Versions and memory-dependent sizes may differ, anything else is named with both values."""
-    one = {"engine": "vllm", "engine_version": "1", "flags": {"block_size": "16", "num_gpu_blocks": "9"}}
-    other = {"engine": "vllm", "engine_version": "2", "flags": {"block_size": "32", "num_gpu_blocks": "8"}}
+def test_pairs_that_the_gate_would_refuse_are_not_run(server: Any, tmp_path: Path) -> None:
+    """The server tells no flags and no label does: said before an hour of load, not after it. One server is no pair."""
+    plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": closed(1, 0.2), "output_tokens": 2})
+    with pytest.raises(LoadError, match="--label"):
+        run_rounds(plan, {tmp_path / "a": f"{server.url}/a", tmp_path / "b": f"{server.url}/b"}, 1)
+    assert list(tmp_path.iterdir()) == []
 
-    assert identity.differences(one, one | {"engine_version": "3"}) == []
-    assert identity.differences(one, other) == ["flags.block_size: '16' against '32'"]
+    run_rounds(plan, {tmp_path / "a": server.url}, 1)
+    assert len(read_rounds(tmp_path / "a")) == 1
 
 
-def test_identity_of_a_server_that_tells_nothing(tmp_path: Path) -> None:
-    """Parts that cannot be asked for are None; machine and load are always there, and it survives a file."""
-    plan = parse_plan({"base_url": "http://127.0.0.1:9", "model": "m", "arrival": closed(1, 1)})
-    found = identity.collect(plan, {"gpu": "A100"})
-    identity.save(found, tmp_path)
+def _runs(*times: tuple[float, float]) -> list[LoadResult]:
+    plan = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": closed(1, 1)})
+    return [LoadResult(Path(f"r{n}"), plan, began, ended, 0, False) for n, (began, ended) in enumerate(times)]
 
-    assert (found["engine_version"], found["flags"]) == (None, None)
-    assert found["labels"] == {"gpu": "A100"}
-    assert found["machine"]["cores"] > 0
-    assert "base_url" not in found["load"]
-    assert identity.read(tmp_path) == json.loads(json.dumps(found))
-    assert identity.read(tmp_path / "none") is None
+
+def test_rounds_in_turn_are_pairs_whichever_came_first() -> None:
+    """A B, then B A; the third round of the baseline has no partner and is not looked at."""
+    runs = _runs((0, 9), (30, 39))
+    baseline = _runs((10, 19), (20, 29), (5, 8))
+
+    assert not_in_turn(runs, baseline) is None
+
+
+@pytest.mark.parametrize(
+    "baseline", [[(-86400, -86391), (-86390, -86381)], [(500, 509), (510, 519)], [(10, 21), (40, 49)]]
+)
+def test_another_days_baseline_is_no_pair(baseline: list[tuple[float, float]]) -> None:
+    """All rounds of the baseline before, or after, those of the run; or a round that goes on into the next pair."""
+    found = not_in_turn(_runs((0, 9), (20, 29)), _runs(*baseline))
+
+    assert found is not None
+    assert "pair 2 of rounds began before pair 1 was over" in found
+    assert "--against" in found
+
+
+def test_one_pair_has_no_turn() -> None:
+    """A single round of each cannot show that the machine's drift met both alike."""
+    found = not_in_turn(_runs((0, 9)), _runs((10, 19)))
+
+    assert found is not None
+    assert "one pair" in found

@@ -1,59 +1,37 @@
-"""Grids, bisection and pages, on a runner whose answers are known by a formula."""
+"""Grids and pages, on a runner whose answers are known by a formula."""
 
 import dataclasses
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from loadtests import identity
 from loadtests import sweep as sweep_module
-from loadtests import sweeppage
 from loadtests.engineproc import EngineError
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
-from loadtests.sweep import SweepPlan, SweepPoint, apply, highest_kept, read_points, run_sweep
+from loadtests.sweep import SweepPoint, read_points, run_sweep
+from loadtests.sweepplan import SweepPlan, apply
 from loadtests.verdict import GateExit
-from slo import spec as slo_spec
 
-PLAN = parse_plan({"base_url": "http://127.0.0.1:1", "model": "m", "arrival": open_loop(1, 1)})
-SPEC = slo_spec.load()
+from .sweeppoints import PATIENT, PLAN, SPEC, a_sweep, measured_by, ten_a_slot
 
-
-def _sweep(**changes: Any) -> SweepPlan:
-    return SweepPlan.model_validate({"plan": PLAN, "seconds": 2, **changes})
+ASKING = {**PLAN.model_dump(), "prompts_file": "q.jsonl", "keep_text": True}
 
 
-def _point(
-    settings: dict[str, Any], folder: Path, kept: bool, ttft: float | None = 0.1, rate: float = 9.0
-) -> SweepPoint:
-    latency = {m: None if ttft is None else {"p95": ttft} for m in ("ttft_s", "e2e_s")}
-    summary = {"latency": latency, "rates": {"output_tokens_per_s": rate}, "error_ratio": 0.0}
-    return SweepPoint(settings, folder, kept, GateExit.PASSED if kept else GateExit.FAILED, summary, None)
-
-
-@pytest.fixture
-def capacity(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Replace the measuring of a point: it keeps its promise up to 10 per second and slot."""
-    measured: list[dict[str, Any]] = []
-
-    def fake(sweep: SweepPlan, settings: dict[str, Any], folder: Path, spec: object) -> SweepPoint:
-        measured.append(settings)
-        return _point(settings, folder, settings["rate"] <= 10 * settings.get("slots", 1))
-
-    monkeypatch.setattr(sweep_module, "_point", fake)
-    return measured
-
-
-def test_grid_measures_every_combination(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_grid_measures_every_combination(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two rates times two prompt lengths are four points, in order, each in its folder."""
+    measured = measured_by(monkeypatch, ten_a_slot)
     points = run_sweep(
-        _sweep(axes={"rate": [5, 20], "prompt_tokens": [10, 20]}), tmp_path, SPEC, lambda _: None
+        a_sweep(axes={"rate": [5, 20], "prompt_tokens": [10, 20]}), tmp_path, SPEC, lambda _: None
     )
 
     expected = [{"rate": r, "prompt_tokens": p} for r in (5, 20) for p in (10, 20)]
-    assert capacity == expected
+    assert measured == [(settings, 2) for settings in expected]
     assert [point.kept for point in points] == [True, True, False, False]
     assert len({point.folder for point in points}) == 4
     assert [dataclasses.replace(p, folder=Path()) for p in read_points(tmp_path)] == [
@@ -61,44 +39,23 @@ def test_grid_measures_every_combination(capacity: list[dict[str, Any]], tmp_pat
     ]
 
 
-def test_bisection_finds_the_highest_rate(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
-    """True capacities 10 and 20: found from below within 5 %, in few runs."""
-    search = {"low": 1, "high": 100, "tolerance": 0.05}
-    points = run_sweep(_sweep(axes={"slots": [1, 2]}, search=search), tmp_path, SPEC, lambda _: None)
-    best = highest_kept(points, "rate")
-
-    assert set(best) == {"slots=1", "slots=2"}
-    assert 10 / 1.05 <= best["slots=1"] <= 10
-    assert 20 / 1.05 <= best["slots=2"] <= 20
-    assert len(points) <= 2 * 9
-
-
 def test_what_was_measured_outlives_an_engine_that_does_not_start(
-    capacity: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Of three settings the third breaks: the two before it are there to be read."""
+    measured_by(monkeypatch, ten_a_slot)
     measure = sweep_module._point
 
-    def breaks(sweep: SweepPlan, settings: dict[str, Any], folder: Path, spec: Any) -> SweepPoint:
+    def breaks(sweep: SweepPlan, settings: dict[str, Any], *rest: Any) -> SweepPoint:
         if settings["slots"] == 3:
             raise EngineError("out of memory")
-        return measure(sweep, settings, folder, spec)
+        return measure(sweep, settings, *rest)
 
     monkeypatch.setattr(sweep_module, "_point", breaks)
     with pytest.raises(EngineError):
-        run_sweep(_sweep(axes={"rate": [5], "slots": [1, 2, 3]}), tmp_path, SPEC, lambda _: None)
+        run_sweep(a_sweep(axes={"rate": [5], "slots": [1, 2, 3]}), tmp_path, SPEC, lambda _: None)
 
     assert [point.settings["slots"] for point in read_points(tmp_path)] == [1, 2]
-
-
-@pytest.mark.parametrize(("low", "high", "runs"), [(20, 40, 1), (1, 8, 2)])
-def test_search_ends_at_once_when_the_range_holds_no_answer(
-    capacity: list[dict[str, Any]], tmp_path: Path, low: float, high: float, runs: int
-) -> None:
-    """When even the lowest rate fails, or the highest is fine, there is nothing to bisect."""
-    points = run_sweep(_sweep(search={"low": low, "high": high}), tmp_path, SPEC, lambda _: None)
-
-    assert len(points) == runs
 
 
 def test_settings_become_plans() -> None:
@@ -112,6 +69,23 @@ def test_settings_become_plans() -> None:
     assert isinstance(rate, LoadPlan)
 
 
+def test_a_swept_level_keeps_how_requests_come() -> None:
+    """Bursts stay bursts at another rate, and clients go on thinking."""
+    bursty = parse_plan(
+        {
+            "base_url": "http://h:1",
+            "model": "m",
+            "arrival": open_loop(1, 1, "gamma").model_dump() | {"burstiness": 0.5},
+        }
+    )
+    thinking = parse_plan({"base_url": "http://h:1", "model": "m", "arrival": closed(1, 1, think_s=2.0)})
+
+    rate, users = apply(bursty, {"rate": 7}, 30).arrival, apply(thinking, {"users": 3}, 30).arrival
+
+    assert (rate.process, rate.burstiness, rate.offered_requests) == ("gamma", 0.5, 210)
+    assert (users.kind, users.think_s, users.duration_s) == ("closed", 2.0, 30)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -120,17 +94,37 @@ def test_settings_become_plans() -> None:
         ({"axes": {"rate": [1]}, "search": {"low": 1, "high": 2}}, "cannot be an axis"),
         ({"search": {"low": 3, "high": 2}}, "not above low"),
         ({"unknown": 1}, "unknown"),
+        ({"plan": ASKING, "axes": {"prompt_tokens": [8, 16]}}, "truncate_prompts: true cuts them"),
+        (
+            {"plan": ASKING, "axes": {"rate": [1]}, "scores": {"values": [{"rate": 1, "score": 2}]}},
+            "two figures of quality",
+        ),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"n": 2, "score": 1}]}},
+            "n: 2 is not among the axes' values",
+        ),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"m": 1, "score": 1}]}},
+            "m: 1 is not among the axes' values",
+        ),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"n": 1}]}}, "score: NUMBER"),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"n": 1, "score": "good"}]}}, "score: NUMBER"),
+        ({"axes": {"n": [1]}, "scores": {"values": [{"score": 1}]}}, "one at least"),
+        (
+            {"axes": {"n": [1]}, "scores": {"values": [{"n": 1, "score": 1}, {"n": 1, "score": 2}]}},
+            "values.1: {'n': 1} has a score already",
+        ),
     ],
 )
 def test_sweeps_that_make_no_sense_are_refused(changes: dict[str, Any], said: str) -> None:
     """Each with its reason."""
     with pytest.raises(ValidationError, match=said):
-        _sweep(**changes)
+        a_sweep(**changes)
 
 
 def test_engine_is_restarted_per_flag_set_only(tmp_path: Path, server: Any) -> None:
     """Points under the same flags come together, so one start serves them all."""
-    sweep = _sweep(
+    sweep = a_sweep(
         axes={"engine.block_size": [16, 32], "rate": [1, 2]},
         engine={"command": ["engine"]},
     )
@@ -139,8 +133,9 @@ def test_engine_is_restarted_per_flag_set_only(tmp_path: Path, server: Any) -> N
     assert groups == [({"engine.block_size": size}, [{"rate": 1}, {"rate": 2}]) for size in (16, 32)]
 
 
-def test_an_engine_gets_its_flags_and_is_gone_after(capacity: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_an_engine_gets_its_flags_and_is_gone_after(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The command is started once a flag set with the flag appended, and ended before the next."""
+    measured_by(monkeypatch, ten_a_slot)
     server = (
         "import http.server,sys;open(sys.argv[2],'a').write(' '.join(sys.argv[3:])+chr(10));"
         "h=type('H',(http.server.BaseHTTPRequestHandler,),{'do_GET':lambda s:(s.send_response(200),s.end_headers())});"
@@ -153,7 +148,7 @@ def test_an_engine_gets_its_flags_and_is_gone_after(capacity: list[dict[str, Any
     plan = parse_plan({"base_url": f"http://127.0.0.1:{port}", "model": "m", "arrival": open_loop(1, 1)})
     engine = {"command": [sys.executable, "-c", server, str(port), str(started)], "ready_s": 20}
     axes = {"engine.slots": [1, 2], "rate": [5, 15]}
-    points = run_sweep(_sweep(plan=plan, axes=axes, engine=engine), tmp_path, SPEC, lambda _: None)
+    points = run_sweep(a_sweep(plan=plan, axes=axes, engine=engine), tmp_path, SPEC, lambda _: None)
 
     assert started.read_text(encoding="utf-8") == "--slots 1\n--slots 2\n"
     assert len(points) == 4
@@ -163,25 +158,71 @@ def test_a_real_point(server: Any, tmp_path: Path) -> None:
     """One point against the mock server: measured, judged (too few samples), its identity kept."""
     plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1), "output_tokens": 2})
     sweep = SweepPlan.model_validate({"plan": plan, "seconds": 1.5, "axes": {"rate": [20]}})
-    (point,) = run_sweep(sweep, tmp_path, SPEC, lambda _: None)
+    (point,) = run_sweep(sweep, tmp_path, PATIENT, lambda _: None)
 
     assert point.code is GateExit.TOO_FEW_SAMPLES
+    assert [line.split(":")[0] for line in point.why] == ["latency", "errors"]
     assert point.latency_s("ttft_s", "p95") is not None
     assert (point.folder / "identity.json").exists()
 
 
-def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
-    """The slower point with less throughput is on no front; the unmeasured one is a dash, not 0."""
-    points = [
-        _point({"rate": 1}, tmp_path, True, 0.1, 10.0),
-        _point({"rate": 2}, tmp_path, True, 0.2, 20.0),
-        _point({"rate": 3}, tmp_path, False, 0.3, 15.0),
-        _point({"rate": 4}, tmp_path, False, None, 0.0),
-    ]
-    text, html = sweeppage.markdown(points, "Sweep"), sweeppage.html(points, "Sweep")
-    rows = [line for line in text.splitlines() if line.startswith("| rate")]
+def test_a_point_that_is_refused_everywhere_broke_its_promise(server: Any, tmp_path: Path) -> None:
+    """No answer was there to be timed, but 30 of 30 requests failed: told, and compared with nothing."""
+    plan = parse_plan({"base_url": server.url, "model": "refuse", "arrival": open_loop(1, 1, "constant")})
+    spec = PATIENT.model_copy(update={"gate_min_samples": 10})
+    (point,) = run_sweep(a_sweep(plan=plan, seconds=1.5, axes={"rate": [20]}), tmp_path, spec, lambda _: None)
 
-    assert [row.rstrip(" |").endswith("F") for row in rows] == [True, True, False, False]
-    assert "○ failed" in rows[2]
-    assert "| – |" in rows[3]
-    assert html.count("<svg") == 2
+    assert (point.code, point.not_compared) == (GateExit.FAILED, "too many errors")
+    assert "errors: 30 of 30 requests failed (100.00% of at most 0.50%)" in point.why
+    assert [one.not_compared for one in read_points(tmp_path)] == ["too many errors"]
+
+
+def test_points_under_other_engine_flags_are_unlike(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server does not tell its flags, but the sweep knows them: one point is no baseline of the other."""
+    monkeypatch.setattr(sweep_module, "running", lambda *_: nullcontext())
+    plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1), "output_tokens": 1})
+    sweep = a_sweep(
+        plan=plan,
+        seconds=0.5,
+        axes={"engine.max-num-seqs": [2, 4], "rate": [4]},
+        engine={"command": ["engine"]},
+    )
+    points = run_sweep(sweep, tmp_path, PATIENT, lambda _: None)
+    two, four = (identity.read(point.folder) or {} for point in points)
+
+    assert identity.differences(two, four) == ["labels.engine.max-num-seqs: '2' against '4'"]
+
+
+def test_lengths_cut_the_questions_of_a_quality_sweep() -> None:
+    """prompt_tokens is an axis of questions once they are to be cut, by the plan or as an axis."""
+    axes = {"prompt_tokens": [8, 16]}
+
+    assert a_sweep(plan={**ASKING, "truncate_prompts": True}, axes=axes).axes == axes
+    assert a_sweep(plan=ASKING, axes={**axes, "truncate_prompts": [True]}).axes["prompt_tokens"] == [8, 16]
+
+
+def test_the_share_of_right_answers_of_a_point(server: Any, tmp_path: Path) -> None:
+    """
+    The server says "t0" to everything: right for one of two questions, 15 times each.
+
+    The interval is of two questions, not of 30 answers: Wilson's for 1 of 2 is 0.5 ± 0.405.
+    """
+    questions = tmp_path / "q.jsonl"
+    questions.write_text(
+        '{"prompt": "a", "answer": "t0"}\n{"prompt": "b", "answer": "t1"}\n', encoding="utf-8"
+    )
+    raw = {"base_url": server.url, "model": "ok", "arrival": open_loop(1, 1, "constant"), "output_tokens": 1}
+    plan = parse_plan({**raw, "prompts_file": str(questions), "keep_text": True})
+    (point,) = run_sweep(
+        a_sweep(plan=plan, seconds=1.5, axes={"rate": [20]}), tmp_path, PATIENT, lambda _: None
+    )
+
+    assert point.quality is not None
+    assert point.quality.value == 0.5
+    assert (point.quality.low, point.quality.high) == (
+        pytest.approx(0.0945, abs=1e-3),
+        pytest.approx(0.9055, abs=1e-3),
+    )
+    assert read_points(tmp_path)[0].quality == point.quality

@@ -228,6 +228,20 @@ def test_questions_come_in_order(tmp_path: Path) -> None:
     assert pairs[0][0].asked_prompt_tokens is None
 
 
+def test_questions_are_cut_where_asked(tmp_path: Path) -> None:
+    """Context truncation: of six words the last three are sent, and the record says that three were asked for."""
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"prompt": "Paris is the capital.\\nWhat is?", "answer": "Paris"}\n', encoding="utf-8")
+    whole, cut = (
+        _bodies(_plan(prompts_file=str(path), prompt_tokens=3, truncate_prompts=asked), 1)[0]
+        for asked in (False, True)
+    )
+
+    assert whole[1]["messages"][0]["content"] == "Paris is the capital.\nWhat is?"
+    assert cut[1]["messages"][0]["content"] == "capital.\nWhat is?"
+    assert (whole[0].asked_prompt_tokens, cut[0].asked_prompt_tokens) == (None, 3)
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_sampled_flag(share: float) -> None:
     """The trace flag says sampled for the share that the plan wants traced."""

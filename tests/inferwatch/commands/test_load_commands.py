@@ -137,6 +137,41 @@ def test_sweep_names_what_is_wrong_with_its_file(tmp_path: Path) -> None:
     assert "seconds" in result.output
 
 
+def test_sweep_is_drawn_again_with_scores_that_came_later(tmp_path: Path) -> None:
+    """Nothing is sent: the points are read, and the page weighs the user's own figure."""
+    latency = {name: {"p95": 0.2} for name in ("ttft_s", "e2e_s")}
+    point = {"folder": "point-000", "code": "passed", "why": [], "many_errors": False, "quality": None}
+    point["summary"] = {"latency": latency, "rates": {"output_tokens_per_s": 9.0}, "error_ratio": 0.0}
+    points = [{**point, "settings": {"temperature": value}} for value in (0.5, 1.0)]
+    (tmp_path / "points.json").write_text(json.dumps(points), encoding="utf-8")
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "plan: {base_url: 'http://127.0.0.1:9', model: m, arrival: {kind: closed, segments: [{duration_s: 1, start: 1, "
+        "end: 1}]}}\nseconds: 1\naxes: {temperature: [0.5, 1.0]}\n"
+        "scores: {name: MMLU, values: [{temperature: 0.5, score: 71.5}, {temperature: 1.0, score: 70}]}\n",
+        encoding="utf-8",
+    )
+    result = _invoke("sweep", str(path), "--out", str(tmp_path), "--redraw")
+
+    assert result.exit_code == 0
+    assert "| 71.5 |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "MMLU" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_sweep_without_points_cannot_be_drawn_again(tmp_path: Path) -> None:
+    """The file that is missing is named."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "plan: {base_url: 'http://127.0.0.1:9', model: m, arrival: {kind: closed, segments: [{duration_s: 1, start: 1, "
+        "end: 1}]}}\nseconds: 1\n",
+        encoding="utf-8",
+    )
+    result = _invoke("sweep", str(path), "--out", str(tmp_path), "--redraw")
+
+    assert result.exit_code == 1
+    assert "points.json" in result.output
+
+
 def test_compare_names_a_folder_that_holds_no_run(tmp_path: Path) -> None:
     """A folder without a run is told by its path."""
     result = _invoke("compare", str(tmp_path))
