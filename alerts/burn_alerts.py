@@ -71,8 +71,9 @@ def _burn(scope: Scope, slo: Slo, severity: str) -> Alert:
         _severity(scope, slo, severity),
         f"{WHO}: {slo.id} burns its error budget {'fast' if severity == 'page' else 'steadily'}: "
         "{{ $value | humanizePercentage }} " + _bad(slo),
-        f"Promised: at most {percent(1 - slo.objective)} over {scope.spec.budget.period_days} days "
-        f"({_promise(slo)}). {_limits(scope, slo, judged)} The value is that of the long window that fired.",
+        f"Now: {{{{ $value | humanizePercentage }}}} of events are bad, over the long window that fired. Promised: "
+        f"at most {percent(1 - slo.objective)} over {scope.spec.budget.period_days} days ({promise(slo)}). "
+        f"{_limits(scope, slo, judged)}",
         labels=slo_labels(scope, slo) | {labels.SLOTH_SEVERITY: severity},
         links=links(scope.spec, name, "slo"),
     )
@@ -91,7 +92,8 @@ def _bad(slo: Slo) -> str:
     return f"over {slo.threshold_seconds:g} s"
 
 
-def _promise(slo: Slo) -> str:
+def promise(slo: Slo) -> str:
+    """Return what an SLO promises, as people say it."""
     if slo.kind == "availability":
         return f"{percent(slo.objective)} of requests answered without a server-side failure"
     return f"{percent(slo.objective)} within {slo.threshold_seconds:g} s"
@@ -130,8 +132,9 @@ def _budget_low(scope: Scope, slo: Slo) -> Alert:
         f"{remaining} < {budget.low_budget_ratio:g}\n{guard}",
         _severity(scope, slo, "ticket"),
         f"{WHO}: {slo.id} has {{{{ $value | humanizePercentage }}}} of its error budget left",
-        f"Of the {budget.period_days} days' budget ({percent(1 - slo.objective)} of events may be bad) less "
-        f"than {percent(budget.low_budget_ratio)} is left; below 0 % the promise is broken. Hold back risky changes.",
+        f"Now: {{{{ $value | humanizePercentage }}}} of the {budget.period_days} days' budget is left. Promised: at most "
+        f"{percent(1 - slo.objective)} of events bad ({promise(slo)}); below 0 % that is broken. Wanted: at least "
+        f"{percent(budget.low_budget_ratio)} left. Hold back risky changes.",
         labels=slo_labels(scope, slo),
         links=links(scope.spec, alerts.ERROR_BUDGET_LOW, "slo"),
     )

@@ -9,7 +9,7 @@ from functools import partial
 from alerts.promql import window
 from alerts.rule import Alert
 from alerts.stack_alert import stack_alert
-from alerts.texts import percent, span
+from alerts.texts import looked_up, percent, span
 from slo.names import alerts
 from slo.names import rag as names
 from slo.spec import Spec
@@ -48,7 +48,7 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
         f'label_replace({counted(one, "exporter", over)}, "what", "{what}", "", "")'
         for what, one in LOST.items()
     )
-    queue = spec.rag.collector
+    queue, targets = spec.rag.collector, looked_up("count(up{job=%q})", "job")
     return (
         _alert(
             spec,
@@ -56,8 +56,9 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
             f'max by (job) (up{{job=~"{jobs}"}}) == 0',
             "ticket",
             "The collector of spans cannot be scraped (job {{ $labels.job }})",
-            f"It has not answered for {span(spec.stack.alertmanager_down.for_)}; promised is an answer at every "
-            "scrape. Stages of RAG requests and of the engine are unknown, and traces may be lost.",
+            f"Now: 0 of {targets} targets answered for over {span(spec.stack.alertmanager_down.for_)}. Promised: an answer "
+            f"to every scrape, one every {span(spec.intervals.scrape_seconds)}. Stages of RAG requests and of "
+            "the engine are unknown, and traces may be lost.",
             spec.stack.alertmanager_down.for_,
         ),
         _alert(
@@ -66,7 +67,7 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
             refused,
             "ticket",
             "The collector refuses spans ({{ $labels.receiver }}, {{ $labels.transport }})",
-            f"{{{{ $value | humanize }}}} spans in {minutes}; promised is none. Its memory limit was reached or a "
+            f"Now: {{{{ $value | humanize }}}} spans in {minutes}. Promised: none. Its memory limit was reached or a "
             "pipeline failed: stage metrics count too little.",
         ),
         _alert(
@@ -75,7 +76,7 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
             lost,
             "ticket",
             "The collector loses spans: {{ $labels.what }}{{ with $labels.exporter }} ({{ . }}){{ end }}",
-            f"{{{{ $value | humanize }}}} in {minutes}; promised is none. Span metrics are not touched by it: they are "
+            f"Now: {{{{ $value | humanize }}}} in {minutes}. Promised: none. Span metrics are not touched by it: they are "
             "made before. Traces have holes.",
         ),
         _alert(
@@ -85,7 +86,8 @@ def collector_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"/ (max by (instance, exporter, data_type) (otelcol_exporter_queue_capacity) > 0) > {queue.max_queue_ratio:g}",
             "warning",
             "The collector's queue to {{ $labels.exporter }} is {{ $value | humanizePercentage }} full",
-            f"Wanted is at most {percent(queue.max_queue_ratio)}. The backend is slow or gone; when the queue is full, "
+            f"Now: {{{{ $value | humanizePercentage }}}} of its room is taken. Wanted: at most "
+            f"{percent(queue.max_queue_ratio)}. The backend is slow or gone; when the queue is full, "
             "what comes is dropped.",
             queue.for_,
         ),

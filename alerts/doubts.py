@@ -36,9 +36,9 @@ def _inconsistent(scope: Scope) -> Alert:
         f"{scope.recorded(records.INSTANCE_INCONSISTENT)} > 0",
         "warning",
         f"{WHO}: counters of {{{{ $labels.instance }}}} fall again and again",
-        f"A counter fell {{{{ $value }}}} times in {span(resets.window)} (at most {resets.at_least - 1} are taken "
-        "for restarts). Several processes answer in turn, or the engine restarts in a loop. Its rates are left "
-        "out of SLOs until the counters rise again.",
+        f"Now: a counter fell {{{{ $value }}}} times in {span(resets.window)}. Wanted: at most {resets.at_least - 1} "
+        "times, which are taken for restarts. Several processes answer in turn, or the engine restarts in a loop. Its rates are "
+        "left out of SLOs until the counters rise again.",
         labels=scope.labels,
         links=links(scope.spec, alerts.COUNTER_INCONSISTENT, "engine"),
     )
@@ -51,9 +51,9 @@ def _mixed(scope: Scope) -> Alert:
         f"count by (model) ({uncommon_bounds(scope)}) > 0",
         "warning",
         f"{WHO}: engines have different histogram bounds",
-        "{{ $value }} bounds exist on some engines only. Quantiles use the common ones and are coarser; latency "
-        f"SLOs leave out engines without the promised bound. Normal for less than {span(latency.mixed_bounds_for)} "
-        "of a roll-out.",
+        "Now: {{ $value }} bounds exist on some engines only. Wanted: 0, but for "
+        f"{span(latency.mixed_bounds_for)} of a roll-out. Quantiles use the common ones and are coarser; latency SLOs "
+        "leave out engines without the promised bound.",
         for_seconds=latency.mixed_bounds_for,
         labels=scope.labels,
         links=links(scope.spec, alerts.MIXED_BUCKETS, "engine"),
@@ -69,8 +69,8 @@ def _off_scale(scope: Scope) -> Alert:
         f"unless on (model) {scope.recorded(records.INSTANCE_INCONSISTENT)}",
         "warning",
         f"{WHO}: {{{{ $labels.sli }}}} is off the scale of its histogram",
-        "{{ $value | humanizePercentage }} of observations are over the highest bucket bound, so that the P99 "
-        f"shown is only a lower limit (true below {percent(latency.off_scale_ratio)}). Read the mean and the share.",
+        "Now: {{ $value | humanizePercentage }} of observations are over the highest bucket bound. Wanted: at most "
+        f"{percent(latency.off_scale_ratio)}; over that the P99 shown is only a lower limit. Read the mean and the share.",
         for_seconds=latency.off_scale_for,
         labels=scope.labels,
         links=links(scope.spec, alerts.LATENCY_OFF_SCALE, "engine"),
@@ -89,7 +89,8 @@ def _probes(scope: Scope) -> Alert:
         expr,
         "warning",
         f"{WHO}: only {{{{ $value | humanizePercentage }}}} of probes of {{{{ $labels.instance }}}} succeed",
-        f"Wanted are {percent(scrapes.min_success_ratio)} over {span(scrapes.window)}. The engine's HTTP server "
+        f"Now: {{{{ $value | humanizePercentage }}}} over {span(scrapes.window)}. Wanted: at least "
+        f"{percent(scrapes.min_success_ratio)}. The engine's HTTP server "
         f"is too busy to answer in time, or it restarts; numbers of it have gaps{PROBE_NOTE}.",
         for_seconds=scrapes.for_,
         labels=scope.labels,

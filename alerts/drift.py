@@ -12,17 +12,21 @@ STREAM = "(service, model, version, tenant)"
 WHOSE = "{{ $labels.service }}: embeddings of {{ $labels.model }}{{ with $labels.tenant }} (tenant {{ . }}){{ end }}"
 
 _EACH = (
-    "{{ range $n, $cell := . }}{{ if $n }}; {{ end }}{{ $cell.Labels.sli }}: latency {{ $cell.Labels.band }}, "
+    "{{ range $n, $cell := . }}{{ if $n }}; {{ end }}{{ $cell.Labels.sli }}"
+    "{{ with $cell.Labels.model }} of {{ . }}{{ end }}: latency {{ $cell.Labels.band }}, "
     "drift {{ $cell.Labels.drift }}{{ end }}"
 )
 LIVE = (
     f"{{{{ with printf `{names.LEVEL}{{service=%q}} >= 2` $labels.service | query }}}} ({_EACH}){{{{ end }}}}"
 )
-"""` (request_duration: latency much_slower, drift yes)`: the live cells when the alert fires."""
-RISES = (
-    f"{{{{ with printf `{names.RISE}{{service=%q}}` $labels.service | query }}}}{{{{ range . }}}} "
-    "{{ .Labels.sli }} is {{ printf `%.2f` .Value }} × its baseline ({{ .Labels.baseline }}).{{ end }}{{ end }}"
+"""` (request_duration of m: latency much_slower, drift yes)`: the service's live cells when the alert fires."""
+_RISES = (
+    "{{ range . }} {{ .Labels.sli }}{{ with .Labels.model }} of {{ . }}{{ end }} is "
+    "{{ printf `%.2f` .Value }} × its baseline ({{ .Labels.baseline }}).{{ end }}{{ end }}"
 )
+RISES = f"{{{{ with printf `{names.RISE}{{service=%q}}` $labels.service | query }}}}{_RISES}"
+OWN_RISES = f"{{{{ with printf `{names.RISE}{{service=%q,model=%q}}` $labels.service $labels.model | query }}}}{_RISES}"
+"""The rises of the alert's own model; where it has none, those of what is of no model."""
 
 
 def drift_groups(scope: Scope) -> tuple[Group, ...]:
@@ -46,46 +50,64 @@ def _joint_alerts(scope: Scope) -> tuple[Alert, Alert]:
     """
     The page and the warning of the table.
 
-    Where the latency budget's page was there first, the critical cell only warns: its page silences the budget's,
-    but none takes back a page that was sent. Which of both was first is read from ALERTS.
+    A page is of the model whose latency it is; drift is of the service, so that it warns once. Where the latency
+    budget's page was there first, the critical cell only warns: its page silences the budget's, but none takes back a
+    page that was sent. Which of both was first is read from ALERTS.
     """
     joint, quantile = scope.spec.joint, f"P{scope.spec.joint.latency_quantile * 100:g}"
-    live = {
-        level: f"max by (service) ({scope.recorded(names.LEVEL, _level(level))}) == {LEVELS[level]}"
-        for level in ("warn", "critical")
-    }
-    paged = promql(
-        f"({_firing(scope, alerts.LATENCY_BURN_FAST)}"
-        f"\nunless on (service) {_firing(scope, alerts.JOINT_CRITICAL)})"
-    )
-    told = (
-        f"Live cells{LIVE}.{RISES} The table stands in slo.yaml (joint); levels are of {quantile} over its baseline "
-        "and the state of embedding drift, and the baseline stands still while this fires."
+    critical, paged = _critical(scope), _paged(scope)
+    steady = joint.latency_bands[0].up_to_ratio
+    wanted = (
+        f"Wanted: {quantile} at most {percent(steady or 0)} over its baseline, and no drift; which cell warns or pages "
+        "stands in slo.yaml (joint). The baseline stands still while this fires."
     )
     return (
         Alert(
             alerts.JOINT_CRITICAL,
-            promql(f"{live['critical']}\nunless on (service) {paged}"),
+            promql(f"({critical})\nunless on (service, model) ({paged})"),
             "page",
-            "{{ $labels.service }}: latency is far over its baseline while embeddings drift",
-            told,
+            "{{ $labels.service }}{{ with $labels.model }} / {{ . }}{{ end }}: latency is far over its baseline while "
+            "embeddings drift",
+            f"Now:{OWN_RISES} {wanted} Live cells of the service{LIVE}.",
             for_seconds=joint.for_,
             labels=scope.labels,
-            links=links(scope.spec, alerts.JOINT_CRITICAL, "drift"),
+            links=links(scope.spec, alerts.JOINT_CRITICAL, "joint"),
         ),
         Alert(
             alerts.JOINT_WARN,
             promql(
-                f"{live['warn']}\nunless on () ({live['critical']})"
-                f"\nor ({live['critical']}\nand on (service) {paged})"
+                f"{_live(scope, 'warn')}\nunless on () ({_live(scope, 'critical')})"
+                f"\nor max by (service) (({critical})\nand on (service, model) ({paged}))"
             ),
             "warning",
             f"{{{{ $labels.service }}}}: latency rises over its baseline, or embeddings drift{LIVE}",
-            f"{told} A critical cell is a warning here while {alerts.LATENCY_BURN_FAST}, which came first, pages.",
+            f"Now:{RISES} {wanted} A critical cell is a warning here while {alerts.LATENCY_BURN_FAST}, which came "
+            "first, pages.",
             for_seconds=joint.warn_for,
             labels=scope.labels,
-            links=links(scope.spec, alerts.JOINT_WARN, "drift"),
+            links=links(scope.spec, alerts.JOINT_WARN, "joint"),
         ),
+    )
+
+
+def _live(scope: Scope, level: str, *matchers: str, by: str = "service") -> str:
+    return f"max by ({by}) ({scope.recorded(names.LEVEL, _level(level), *matchers)}) == {LEVELS[level]}"
+
+
+def _critical(scope: Scope) -> str:
+    """Critical cells by model. One of no model (retrieval) pages for all of them, where none of theirs was first."""
+    first = scope.recorded("ALERTS", f'alertname="{alerts.JOINT_CRITICAL}"', 'model=""')
+    of_models = _live(scope, "critical", 'model!=""', by="service, model")
+    of_none = _live(scope, "critical", 'model=""')
+    return promql(f"({of_models}\nunless on (service) {first})\nor on (service) ({of_none})")
+
+
+def _paged(scope: Scope) -> str:
+    """The models whose latency budget pages and whose critical cell does not; with any of them, the whole service."""
+    budget = _firing(scope, alerts.LATENCY_BURN_FAST)
+    return promql(
+        f"(group by (service, model) ({budget})\nor group by (service) ({budget}))"
+        f"\nunless on (service, model) {_firing(scope, alerts.JOINT_CRITICAL)}"
     )
 
 
@@ -100,8 +122,9 @@ def _stream_alerts(scope: Scope) -> tuple[Alert, ...]:
             f"max by (service, model, version, tenant, reason) ({scope.raw(names.SWAP_INFO)}) == 1",
             "ticket",
             f"{WHOSE} are of another model than the reference ({{{{ $labels.reason }}}})",
-            "A new baseline is needed: nothing is judged until the reference is replaced on purpose with "
-            "`inferwatch drift fit`. Was the swap meant, and was the index built anew with it? Vectors of two models "
+            f"Now: another {{{{ $labels.reason }}}} for over {span(drift.swapped.for_)}. Wanted: the model and dimension of "
+            "the reference. A new baseline is needed: nothing is judged until the reference is replaced on purpose "
+            "with `inferwatch drift fit`. Was the swap meant, and was the index built anew with it? Vectors of two models "
             "in one index give senseless retrievals.",
             for_seconds=drift.swapped.for_,
             labels=scope.labels,
@@ -112,8 +135,9 @@ def _stream_alerts(scope: Scope) -> tuple[Alert, ...]:
             promql(f"max by {STREAM} ({states}) == 1\nand on {STREAM} ({quiet})"),
             "warning",
             f"{WHOSE} cannot be judged",
-            f"Vectors came within {span(drift.window)}, but for {span(unknown.for_)} there was no reference or fewer "
-            f"than {drift.min_samples} of them. Whether they drift is unknown, which is not the same as no.",
+            f"Now: unknown for over {span(unknown.for_)}, though vectors came within {span(drift.window)}. Wanted: a "
+            f"reference and at least {drift.min_samples} vectors in {span(drift.window)}. Whether they drift is unknown, "
+            "which is not the same as no.",
             for_seconds=unknown.for_,
             labels=scope.labels,
             links=links(scope.spec, alerts.DRIFT_UNKNOWN, "drift"),
@@ -133,9 +157,9 @@ def _rejected(scope: Scope) -> Alert:
         promql(f"{refused} / ({every} > 0) > {limit.above_ratio:g}\nand {every} >= {limit.min_vectors}"),
         "ticket",
         "{{ $labels.service }}: {{ $value | humanizePercentage }} of the embeddings of {{ $labels.model }} are unusable",
-        "They are zero, NaN, infinite, empty or of another dimension than their stream; the exporter's "
-        f"{names.REJECTED} says which. Wanted is under {percent(limit.above_ratio)} over {span(limit.window)}. "
-        "What is stored of them in an index is never found, or found for everything.",
+        f"Now: {{{{ $value | humanizePercentage }}}} over {span(limit.window)}. Wanted: at most "
+        f"{percent(limit.above_ratio)}. They are zero, NaN, infinite, empty or of another dimension than their stream; "
+        f"the exporter's {names.REJECTED} says which. What is stored of them in an index is never found, or found for everything.",
         for_seconds=limit.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.VECTORS_REJECTED, "drift"),
@@ -160,8 +184,8 @@ def _retrieval_alert(scope: Scope) -> Alert:
         f"{scope.recorded(names.RETRIEVAL_BAD)} > {health.above_ratio:g}",
         "warning",
         "{{ $labels.service }}: {{ $value | humanizePercentage }} of retrievals find nothing good",
-        f"They were empty, or their best similarity was under {health.low_score:g}; wanted are fewer than "
-        f"{percent(health.above_ratio)} over {span(health.window)}. Answers are then made up rather than looked up.",
+        f"Now: {{{{ $value | humanizePercentage }}}} over {span(health.window)} were empty or had a best similarity under "
+        f"{health.low_score:g}. Wanted: at most {percent(health.above_ratio)}. Answers are then made up rather than looked up.",
         for_seconds=health.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.RETRIEVAL_POOR, "drift"),

@@ -1,14 +1,20 @@
 """Every alert -> docs/alerts.md: what it says, how soon, and where its runbook is."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from alerts.burn_alerts import unreachable
 from alerts.registry import all_alerts
+from alerts.rule import Alert
 from alerts.scope import Scope
+from alerts.signals import throughput_alerts
 from alerts.theory import theory
 from slo.spec import Spec
 
-_LOOKED_UP = re.compile(r"\{\{ with .*\{\{ end \}\}\{\{ end \}\}")
+_IF_THERE = re.compile(r"\{\{ with \$labels\.(\w+) \}\}([^{]*)\{\{ \. \}\}([^{]*)\{\{ end \}\}")
+_BLOCK = re.compile(r"\{\{ (?:with|range|if) (?:(?!\{\{ (?:with|range|if) ).)*?\{\{ end \}\}")
+"""One that holds no other: looked up when the alert fires."""
 _LABEL = re.compile(r"\{\{ \$labels\.(\w+) \}\}")
 _VALUE = re.compile(r"\{\{ \$value[^}]*\}\}")
 
@@ -49,8 +55,12 @@ the secrets folder switch ways on: `webhook_url`, `slack_url`, `pagerduty_routin
 `watchdog_url` for a dead man's switch outside. Alertmanager reads them itself; nothing is copied. It
 expands no `${VAR}`: the check before its start refuses one. Pages, tickets and warnings have a route
 each. The incident silences its symptoms: a service that is down its burn rates and signals, an engine
-that is down its own states, a page the ticket of the same promise. A RAG stage that is slow is told once: not
-again for the request that it makes slow or the pool whose connections it holds.
+that is down its own states, a target that is gone the warning about its scrapes, an engine or model that serves
+nothing the throughput floor of its service, a page the ticket of the same promise. A page on latency and drift is of
+the model that is slow and silences the latency pages of that model; on slow retrieval it is of every model. A RAG
+stage that is slow is told once: not again for the request that it makes slow or the pool whose connections it holds.
+
+A notification says what, then `Now:` with the value, then what was promised or is wanted, with slo.yaml's number.
 
 ## Alerts
 
@@ -61,15 +71,33 @@ again for the request that it makes slow or the pool whose connections it holds.
 
 def _plain(text: str) -> str:
     """The text with names in the place of values that are filled in when it fires."""
-    text = _LOOKED_UP.sub("", text)
+    text = _IF_THERE.sub(r"\2*\1*\3", text)
+    while _BLOCK.search(text):
+        text = _BLOCK.sub("", text)
     text = _LABEL.sub(r"*\1*", text)
     return " ".join(_VALUE.sub("*N*", text).split())
+
+
+def _waiting_for_gpus(spec: Spec) -> Iterator[Alert]:
+    """The alerts on throughput floors that have no rule because slo.yaml does not say which GPUs a service has."""
+    for service in spec.services:
+        floor = service.throughput_floor
+        if floor.tokens_per_second is None and floor.tokens_per_second_per_gpu:
+            known = floor.model_copy(
+                update={"gpus": 1, "gpu_model": next(iter(floor.tokens_per_second_per_gpu))}
+            )
+            scope = Scope(spec, service.model_copy(update={"throughput_floor": known}))
+            for alert in throughput_alerts(scope):
+                yield replace(
+                    alert,
+                    summary=f"{alert.summary}; no rule until `throughput_floor` in slo.yaml names the GPUs",
+                )
 
 
 def alert_list(spec: Spec) -> str:
     """Return the page; one row an alert name and severity."""
     rows: dict[str, str] = {}
-    for alert in all_alerts(spec):
+    for alert in (*all_alerts(spec), *_waiting_for_gpus(spec)):
         latest = theory(spec, alert)
         when = "-" if latest is None else f"{latest:.0f} s" if latest < 120 else f"{latest / 60:.0f} min"
         link = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"

@@ -1,39 +1,15 @@
 """Recorded GPU, engine-core and tenant series -> the node's alerts."""
 
+from alerts.node_alert import CARD, CORE, SHARE, TENANT, node_alert
 from alerts.node_joint import SLIS, joint_alerts, latency_records, rise_records
 from alerts.node_records import core_records, engines_own, gpu_records, tenant_records
-from alerts.promql import promql, window
-from alerts.rule import Alert, Group, Severity
+from alerts.promql import window
+from alerts.rule import Alert, Group
 from alerts.texts import percent, span
-from slo.names import alerts, dashboards, engine, labels, node
+from slo.names import alerts, engine, labels, node
 from slo.names import node_records as records
 from slo.node import Threshold
 from slo.spec import Spec
-
-NODE = {labels.SERVICE: "node"}
-CARD = "GPU {{ $labels.gpu }} ({{ $labels.gpu_model }}, {{ $labels.uuid }}) of {{ $labels.instance }}"
-CORE = "engine {{ $labels.instance }} (rank {{ $labels.dp_rank }}) on {{ $labels.node }}"
-TENANT = "{{ $labels.tenant }} on {{ $labels.node }}"
-SHARE = "{{ $value | humanizePercentage }}"
-
-
-def node_alert(
-    spec: Spec, name: str, expr: str, severity: Severity, summary: str, description: str, for_seconds: int = 0
-) -> Alert:
-    """An alert of the node, linked to its runbook and the GPU page."""
-    return Alert(
-        name,
-        promql(expr),
-        severity,
-        summary,
-        description,
-        for_seconds=for_seconds,
-        labels=NODE,
-        links={
-            "runbook_url": f"{spec.links.runbook_base}/{name}.md",
-            "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_UID}",
-        },
-    )
 
 
 def over(record: str, limit: Threshold) -> str:
@@ -55,7 +31,8 @@ def presence_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.GPUS_MISSING} > 0",
             "page",
             "{{ $value }} GPU(s) of {{ $labels.instance }} do not answer",
-            "They fell off the bus, need a reset, or are no longer listed. What ran on them is gone. "
+            f"Now: {{{{ $value }}}} missing for over {span(limits.gpu_lost_for)}, of those that were known. Promised: 0. They "
+            "fell off the bus, need a reset, or are no longer listed. What ran on them is gone. "
             f"{node.GPU_UP} names those that were known.",
             limits.gpu_lost_for,
         ),
@@ -68,7 +45,9 @@ def presence_alerts(spec: Spec) -> tuple[Alert, ...]:
             """,
             "ticket",
             "No GPU of {{ $labels.instance }} can be read: {{ $labels.state }}",
-            "The agent runs and serves the host's series; of GPUs nothing is known, which is neither idle nor well.",
+            f"Now: {{{{ $labels.state }}}} for over {span(limits.gpu_unreadable_for)}. Wanted: every GPU read every "
+            f"{span(spec.intervals.scrape_seconds)}. The agent runs and serves the host's series; of GPUs nothing is "
+            "known, which is neither idle nor well.",
             limits.gpu_unreadable_for,
         ),
         node_alert(
@@ -77,7 +56,9 @@ def presence_alerts(spec: Spec) -> tuple[Alert, ...]:
             f'up{{job="{labels.JOB_NODE}"}} == 0',
             "ticket",
             "The node agent at {{ $labels.instance }} cannot be scraped",
-            "Alerts about the node's GPUs, CPUs and cgroups are silent until it is back.",
+            f"Now: no answer for over {span(limits.agent_down_for)}. Promised: one to every scrape, every "
+            f"{span(spec.intervals.scrape_seconds)}. Alerts about the node's GPUs, CPUs and cgroups are silent until it is "
+            "back.",
             limits.agent_down_for,
         ),
     )
@@ -86,7 +67,7 @@ def presence_alerts(spec: Spec) -> tuple[Alert, ...]:
 def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
     """Return what hardware reports about itself."""
     limits = spec.node.alerts
-    within = span(limits.xid_window)
+    within, events = span(limits.xid_window), "{{ $value | humanize }} events"
     return (
         node_alert(
             spec,
@@ -94,7 +75,7 @@ def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
             f'{records.GPU_XIDS}{{class="hardware"}} > 0',
             "ticket",
             f"{CARD}: the driver reports a hardware fault (XID)",
-            f"At least one event within {within}: memory, link, bus, firmware or power. "
+            f"Now: {events} within {within}. Promised: 0. It is memory, link, bus, firmware or power. "
             "The runbook says what each code asks for.",
         ),
         node_alert(
@@ -103,7 +84,7 @@ def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
             f'{records.GPU_XIDS}{{class="application"}} > 0',
             "warning",
             f"{CARD}: a program made the GPU fault (XID)",
-            f"At least one event within {within}. The engine on it most likely crashed or will; the card is well.",
+            f"Now: {events} within {within}. Promised: 0. The engine on it most likely crashed or will; the card is well.",
         ),
         node_alert(
             spec,
@@ -111,7 +92,8 @@ def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.GPU_ECC} > 0",
             "ticket",
             f"{CARD}: uncorrectable memory errors",
-            f"New within {span(limits.ecc_window)}. Results computed on it may be wrong until it is reset.",
+            f"Now: {{{{ $value | humanize }}}} new ones within {span(limits.ecc_window)}. Promised: 0. "
+            "Results computed on it may be wrong until it is reset.",
         ),
         node_alert(
             spec,
@@ -119,7 +101,8 @@ def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.GPU_REMAP_FAILED} == 1",
             "ticket",
             f"{CARD}: a broken memory row could not be replaced",
-            "The spare rows are used up or the repair failed: the card must be exchanged.",
+            "Now: its repair state is `failed`. Promised: 0 rows that cannot be replaced. The spare rows are used up or the "
+            "repair failed: the card must be exchanged.",
         ),
         node_alert(
             spec,
@@ -127,7 +110,8 @@ def fault_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.GPU_REMAP_PENDING} == 1",
             "ticket",
             f"{CARD}: a memory row waits to be replaced",
-            "A GPU reset does it; until then the row stays in use.",
+            "Now: its repair state is `pending`. Wanted: 0 rows that wait. A GPU reset does it; until then the row stays in "
+            "use.",
         ),
     )
 
@@ -147,7 +131,7 @@ def throttle_alerts(spec: Spec) -> tuple[Alert, ...]:
             over(f'{records.GPU_HELD}{{cause="{cause}"}}', limit),
             "warning",
             f"{CARD}: clocks held back, it is {why}",
-            f"For {SHARE} of the last {span(limit.window)}; told from {percent(limit.above_ratio)}.",
+            f"Now: for {SHARE} of the last {span(limit.window)}. Wanted: at most {percent(limit.above_ratio)}.",
             limit.for_,
         )
         for name, (cause, limit, why) in held.items()
@@ -159,8 +143,8 @@ def throttle_alerts(spec: Spec) -> tuple[Alert, ...]:
         f"min_over_time({records.GPU_MEMORY_SETTLED}{window(full.window)}) > {full.above_ratio:g}",
         "warning",
         f"{CARD}: {SHARE} of its memory is taken",
-        f"Settled above {percent(full.above_ratio)} for {span(full.window)}: the next allocation may fail. "
-        "What the driver reserves is not counted.",
+        f"Now: at least {SHARE}, settled for {span(full.window)}. Wanted: at most {percent(full.above_ratio)}. The next "
+        "allocation may fail. What the driver reserves is not counted.",
         full.for_,
     )
     return (*throttled, memory)
@@ -185,9 +169,9 @@ def core_alerts(spec: Spec) -> tuple[Alert, ...]:
             """,
             "warning",
             f"{CORE}: its CPU is {SHARE} busy, and it waits or its GPU idles",
-            f"Over {span(binding.window)} its main thread filled over {percent(binding.threshold)} of a core and either "
-            f"waited for a CPU for over {percent(delay.above_ratio)} of the time or kept its GPU under "
-            f"{percent(joint.gpu_idle_below_ratio)}. {binding.why}",
+            f"Now: its main thread filled {SHARE} of a core over {span(binding.window)}. Wanted: at most "
+            f"{percent(binding.threshold)}, or less than {percent(delay.above_ratio)} of the time waiting for a CPU and a GPU "
+            f"over {percent(joint.gpu_idle_below_ratio)} active. {binding.why}",
             binding.for_,
         ),
         node_alert(
@@ -196,7 +180,8 @@ def core_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"({over(records.GPU_WAITS, waits)}) and on (instance) {running}",
             "warning",
             f"{CORE}: the GPU stands still for {SHARE} of the time while the CPU works",
-            f"At least so much of the last {span(waits.window)}, with requests running.",
+            f"Now: at least {SHARE} of the last {span(waits.window)}, with requests running. Wanted: at most "
+            f"{percent(waits.above_ratio)}.",
             waits.for_,
         ),
         node_alert(
@@ -208,8 +193,9 @@ def core_alerts(spec: Spec) -> tuple[Alert, ...]:
             """,
             "warning",
             f"{CORE}: somebody else uses its CPUs",
-            f"It waited for a CPU for {SHARE} of the last {span(delay.window)} while others took over "
-            f"{percent(noisy.above_ratio)} of the CPUs it is bound to, or (unbound) while the host was as short of CPU.",
+            f"Now: it waited for a CPU for {SHARE} of the last {span(delay.window)}. Wanted: at most "
+            f"{percent(delay.above_ratio)}, or others on at most {percent(noisy.above_ratio)} of the CPUs it is bound to "
+            "(unbound: a host no shorter of CPU than that).",
             noisy.for_,
         ),
     )
@@ -236,7 +222,8 @@ def tenant_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.TENANT_THROTTLED} > {limits.cpu_throttled.above_ratio:g}",
             "warning",
             f"{TENANT}: out of CPU quota in {SHARE} of its periods",
-            f"Over {span(limits.cpu_throttled.window)}; its threads stand still until the next period.",
+            f"Now: {SHARE} over {span(limits.cpu_throttled.window)}. Wanted: at most "
+            f"{percent(limits.cpu_throttled.above_ratio)}. Its threads stand still until the next period.",
             limits.cpu_throttled.for_,
         ),
         node_alert(
@@ -245,7 +232,8 @@ def tenant_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"{records.TENANT_MEMORY_STALLED} > {limits.memory_pressure.above_ratio:g}",
             "warning",
             f"{TENANT}: waits for memory {SHARE} of the time",
-            f"Some task stood still so much of the last {span(limits.memory_pressure.window)} until memory was reclaimed.",
+            f"Now: some task stood still for {SHARE} of the last {span(limits.memory_pressure.window)} until memory was "
+            f"reclaimed. Wanted: at most {percent(limits.memory_pressure.above_ratio)}.",
             limits.memory_pressure.for_,
         ),
         node_alert(
@@ -254,7 +242,8 @@ def tenant_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"max by (tenant, cgroup, node) (increase({killed}{events})) > 0",
             "ticket",
             f"{TENANT}: the kernel killed a process for memory",
-            f"Its cgroup hit memory.max within the last {span(limits.memory_events.window)}; what was killed is in the kernel log.",
+            f"Now: {{{{ $value | humanize }}}} killed within {span(limits.memory_events.window)}, as its cgroup hit memory.max. "
+            "Promised: 0. What was killed is in the kernel log.",
             limits.memory_events.for_,
         ),
     )

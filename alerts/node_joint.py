@@ -54,6 +54,10 @@ def _slower(spec: Spec) -> str:
     return f"max by ({_BY}) ({records.INSTANCE_LATENCY_RISE}) > {steady:g}"
 
 
+def _steady(spec: Spec) -> str:
+    return percent(spec.joint.latency_bands[0].up_to_ratio or 0)
+
+
 def _of_engine(gpu: str) -> str:
     """A GPU expression as the largest over an engine instance's GPUs; label instance is the engine's."""
     return promql(f"""
@@ -82,9 +86,10 @@ def _starved(spec: Spec) -> Alert:
         and ({growth} >= {joint.queue_growth_requests:g})
         and on (instance) ({active} < {joint.gpu_idle_below_ratio:g})
         """,
-        f"{_WHO}: {{{{ $value }}}} requests wait and the queue grows while the GPU idles",
-        f"Over {span(joint.window)} the queue grew by {joint.queue_growth_requests:g} or more and no GPU of the engine "
-        f"was over {percent(joint.gpu_idle_below_ratio)} active: it is starved by CPU, memory or I/O, not by load.",
+        f"{_WHO}: {{{{ $value | humanize }}}} requests wait and the queue grows while the GPU idles",
+        f"Now: {{{{ $value | humanize }}}} requests wait. Wanted: a queue that grows by less than "
+        f"{joint.queue_growth_requests:g} in {span(joint.window)}, or a GPU of the engine over "
+        f"{percent(joint.gpu_idle_below_ratio)} active. It is starved by CPU, memory or I/O, not by load.",
     )
 
 
@@ -98,8 +103,9 @@ def _memory_bound(spec: Spec) -> Alert:
         alerts.LATENCY_MEMORY_BOUND,
         f"{_slower(spec)}\nand on (instance) {bound}",
         f"{_WHO}: latency is up by {{{{ $value | humanizePercentage }}}}, bound by GPU memory bandwidth",
-        f"The bandwidth was over {percent(saturated)} used for {span(spec.node.joint.window)}, more than the tensor cores: "
-        "each step reads as much as the chip can deliver. More load makes it slower, not fuller.",
+        f"Now: {{{{ $value | humanizePercentage }}}} over the hour before. Wanted: at most {_steady(spec)}, or a bandwidth "
+        f"used under {percent(saturated)} over {span(spec.node.joint.window)} or less than the tensor cores. Each step reads as "
+        "much as the chip can deliver: more load makes it slower, not fuller.",
     )
 
 
@@ -111,8 +117,9 @@ def _throttled(spec: Spec) -> Alert:
         alerts.LATENCY_THROTTLED,
         f"{_slower(spec)}\nand on (instance) {_of_engine(held)} > {joint.throttled_from_ratio:g}",
         f"{_WHO}: latency is up by {{{{ $value | humanizePercentage }}}} while the GPU's clocks are held back",
-        f"Heat, the power supply or the power limit held them for over {percent(joint.throttled_from_ratio)} "
-        f"of {span(joint.window)}.",
+        f"Now: {{{{ $value | humanizePercentage }}}} over the hour before. Wanted: at most {_steady(spec)}, or clocks that "
+        f"heat, power supply and power limit hold for at most {percent(joint.throttled_from_ratio)} of "
+        f"{span(joint.window)}.",
     )
 
 
@@ -125,7 +132,8 @@ def _preempted(spec: Spec) -> Alert:
         spec,
         alerts.PREEMPTIONS_MEMORY_FULL,
         f"({rate} > {limit:g})\nand on (instance) {full} > {joint.memory_high_from_ratio:g}",
-        f"{_WHO}: {{{{ $value }}}} preemptions a second, and the GPU's memory is full",
-        f"Memory stayed settled over {percent(joint.memory_high_from_ratio)}: the KV cache cannot be made larger on this "
+        f"{_WHO}: {{{{ $value | humanize }}}} preemptions a second, and the GPU's memory is full",
+        f"Now: {{{{ $value | humanize }}}} a second over {span(joint.window)}. Wanted: at most {limit:g}, or memory settled "
+        f"under {percent(joint.memory_high_from_ratio)}. The KV cache cannot be made larger on this "
         "card. Fewer or shorter sequences, a smaller model or more GPUs are what is left.",
     )

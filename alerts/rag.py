@@ -8,8 +8,8 @@ from alerts.rag_records import BY, retrieval_records, stage_records, version_rec
 from alerts.rag_service_records import POOL, engine_records, service_records
 from alerts.rag_version_alert import version_alert
 from alerts.rule import Alert, Group, Severity
-from alerts.texts import Page, links, percent, span
-from slo.names import alerts
+from alerts.texts import Page, links, looked_up, percent, span
+from slo.names import alerts, labels
 from slo.names import rag as names
 from slo.names import rag_records as records
 from slo.rag import Stage
@@ -88,6 +88,7 @@ def _pages(spec: Spec) -> tuple[Alert, Alert]:
     every = f"sum by (service) (increase({names.REQUESTS}{over}))"
     errors = f'sum by (service) (increase({names.REQUESTS}{{{names.LABEL_OUTCOME}="error"}}{over}))'
     patience = spec.stack.exporter_down.for_
+    instances = looked_up(f'count(up{{job="{names.JOB_RAG}",service=%q}})', labels.SERVICE)
     return (
         _alert(
             spec,
@@ -95,7 +96,8 @@ def _pages(spec: Spec) -> tuple[Alert, Alert]:
             f'max by (service) (up{{job="{names.JOB_RAG}"}}) == 0',
             "page",
             "{{ $labels.service }}: no instance of the RAG service answers",
-            f"None was scraped for {span(patience)}; promised is an answer at every scrape. Its users get none either.",
+            f"Now: 0 of {instances} instances answered for over {span(patience)}. Promised: an answer to every scrape, one every "
+            f"{span(spec.intervals.scrape_seconds)}. Its users get none either.",
             patience,
         ),
         _alert(
@@ -104,8 +106,8 @@ def _pages(spec: Spec) -> tuple[Alert, Alert]:
             f"{errors} / ({every} > 0) >= {failing.min_error_ratio:g}\nand {errors} >= {failing.min_bad_events:g}",
             "page",
             "{{ $labels.service }}: {{ $value | humanizePercentage }} of RAG requests fail",
-            f"Over {span(failing.window)}; from {percent(failing.min_error_ratio)} on it is an outage. Stages that "
-            f"fail:{FAILING_STAGES}",
+            f"Now: {{{{ $value | humanizePercentage }}}} over {span(failing.window)}. Wanted: under "
+            f"{percent(failing.min_error_ratio)}, from where on it is an outage. Stages that fail:{FAILING_STAGES}",
             failing.for_,
         ),
     )
@@ -136,8 +138,9 @@ def _over(spec: Spec, stage: Stage) -> str:
 def _promise(spec: Spec, stage: Stage) -> str:
     rag = spec.rag
     return (
-        f"{stage.why} Promised: {percent(rag.judged_quantile)} within {stage.threshold_seconds:g} s over "
-        f"{span(rag.window)}, judged from {rag.min_requests:g} of them on."
+        f"Now: P{rag.judged_quantile * 100:g} {{{{ $value | humanizeDuration }}}} over {span(rag.window)}. Promised: "
+        f"{percent(rag.judged_quantile)} within {stage.threshold_seconds:g} s, judged from {rag.min_requests:g} of them "
+        f"on. {stage.why}"
     )
 
 
@@ -182,8 +185,8 @@ def _failing(spec: Spec, stage: Stage) -> Alert:
         f"and on {BY} ({records.STAGE_REQUESTS}{{{own}}} >= {spec.rag.min_requests:g})",
         "ticket",
         "{{ $labels.service }}: {{ $value | humanizePercentage }} of stage {{ $labels.stage }} fail",
-        f"Promised: under {percent(stage.max_error_ratio)} over {span(spec.rag.window)}, judged from "
-        f"{spec.rag.min_requests:g} of them on. The spans' error.type says how.",
+        f"Now: {{{{ $value | humanizePercentage }}}} over {span(spec.rag.window)}. Promised: at most "
+        f"{percent(stage.max_error_ratio)}, judged from {spec.rag.min_requests:g} of them on. The spans' error.type says how.",
         spec.rag.for_,
         stage.id,
     )
@@ -198,8 +201,9 @@ def _spans_missing(spec: Spec) -> Alert:
         f'unless on (service) ({records.STAGE_REQUESTS}{{stage="{names.STAGE_REQUEST}"}} > 0)',
         "ticket",
         "{{ $labels.service }}: requests are answered and no spans of them are counted",
-        f"{{{{ $value | humanize }}}} requests in {span(spec.rag.window)}, and not one SERVER span with stages below "
-        "it. Whether its stages keep their promises is unknown, which is not the same as yes.",
+        f"Now: {{{{ $value | humanize }}}} requests in {span(spec.rag.window)} and 0 SERVER spans with stages below them. "
+        "Wanted: one for each request, whatever is sampled. Whether its stages keep their promises is unknown, "
+        "which is not the same as yes.",
         spec.rag.spans_missing_for,
     )
 
@@ -216,7 +220,7 @@ def _pool_alerts(spec: Spec) -> tuple[Alert, Alert]:
             f"{waits}\nor on {POOL} {full}",
             "ticket",
             "{{ $labels.service }}: pool {{ $labels.pool }} is exhausted",
-            f"{WAIT_AND_USE.replace('Q95', quantile)}Promised: {percent(spec.rag.judged_quantile)} of acquisitions "
+            f"Now: {WAIT_AND_USE.replace('Q95', quantile)}Promised: {percent(spec.rag.judged_quantile)} of acquisitions "
             f"wait at most {pool.max_wait_seconds:g} s and at most {percent(pool.max_use_ratio)} of the connections "
             f"are in use, over {span(spec.rag.window)}.",
             pool.for_,
@@ -229,8 +233,9 @@ def _pool_alerts(spec: Spec) -> tuple[Alert, Alert]:
             "warning",
             "{{ $labels.service }}: {{ $value | humanizePercentage }} of connections from pool {{ $labels.pool }} "
             "were dead",
-            f"A kept connection was closed by the other side; wanted is under {percent(pool.max_resets_ratio)} of "
-            f"acquisitions over {span(spec.rag.window)}, judged from {pool.min_resets:g} resets on. Each costs a "
+            f"Now: {{{{ $value | humanizePercentage }}}} of acquisitions over {span(spec.rag.window)} met a connection that "
+            f"the other side had closed. Wanted: at most {percent(pool.max_resets_ratio)}, judged from "
+            f"{pool.min_resets:g} resets on. Each costs a "
             "second try, and a request that may not be repeated fails.",
             pool.for_,
         ),
@@ -247,9 +252,10 @@ def _context_alerts(spec: Spec) -> tuple[Alert, Alert]:
             f"(({records.CACHE_USUAL} >= {cache.judged_from_ratio:g}) * {cache.fall_to_ratio:g})",
             "warning",
             "{{ $labels.service }}: cache {{ $labels.level }} answers only {{ $value | humanizePercentage }} of lookups",
-            f"That is under {percent(cache.fall_to_ratio)} of its median over {span(cache.lookback)}, which was at "
-            f"least {percent(cache.judged_from_ratio)}; judged from {cache.min_lookups:g} lookups in "
-            f"{span(spec.rag.window)} on. What it no longer answers, the stages below have to.",
+            f"Now: {{{{ $value | humanizePercentage }}}} over {span(spec.rag.window)}. Wanted: at least "
+            f"{percent(cache.fall_to_ratio)} of its median over {span(cache.lookback)}, where that was at least "
+            f"{percent(cache.judged_from_ratio)}; judged from {cache.min_lookups:g} lookups on. What it no longer "
+            "answers, the stages below have to.",
             cache.for_,
         ),
         _alert(
@@ -258,8 +264,8 @@ def _context_alerts(spec: Spec) -> tuple[Alert, Alert]:
             f"{records.TRUNCATED} > {cut.max_ratio:g}",
             "warning",
             "{{ $labels.service }}: {{ $value | humanizePercentage }} of contexts are cut to fit",
-            f"Wanted is at most {percent(cut.max_ratio)} over {span(cut.window)}, judged from {cut.min_contexts:g} "
-            "contexts on. Answers are given without what was cut.",
+            f"Now: {{{{ $value | humanizePercentage }}}} over {span(cut.window)}. Wanted: at most {percent(cut.max_ratio)}, "
+            f"judged from {cut.min_contexts:g} contexts on. Answers are given without what was cut.",
             cut.for_,
         ),
     )
@@ -274,9 +280,10 @@ def _network_alert(spec: Spec) -> Alert:
         "warning",
         "{{ $value | humanizeDuration }} of each answer{{ with $labels.model }} of {{ . }}{{ end }} pass between "
         "caller and engine ({{ $labels.measure }})",
-        f"Mean client-seen less mean server-seen time over {span(spec.rag.window)}: network, queues in front of the "
-        f"engine, serialisation. Promised is at most {network.max_mean_seconds:g} s; unknown while the two sides "
-        f"count numbers of requests more than {percent(network.max_count_difference_ratio)} apart.",
+        f"Now: {{{{ $value | humanizeDuration }}}}, the mean time that the client sees less that of the server, over "
+        f"{span(spec.rag.window)}. Promised: at most {network.max_mean_seconds:g} s. It is network, queues in front of "
+        "the engine, serialisation; unknown while the two sides count numbers of requests more than "
+        f"{percent(network.max_count_difference_ratio)} apart.",
         network.for_,
         page="network",
     )

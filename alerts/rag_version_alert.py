@@ -26,9 +26,9 @@ def version_alert(spec: Spec) -> Alert:
         "ticket",
         f"{{{{ $labels.service }}}}: embedding version {{{{ $labels.version }}}} makes {quantile} of "
         "{{ $labels.stage }} at least {{ $value | humanizeDuration }} slower than {{ $labels.than }}",
-        f"The whole {percent(versions.confidence)} confidence interval of the difference is over "
-        f"{percent(versions.worse_by_ratio)} of the other's {quantile}, over {span(versions.lookback)} with at least "
-        f"{versions.min_requests} requests of each. Promised is that a new version is not slower; roll back or accept.",
+        f"Now: {{{{ $value | humanizeDuration }}}} is the lower end of the difference's {percent(versions.confidence)} "
+        f"confidence interval, over {span(versions.lookback)} with at least {versions.min_requests} requests of each. "
+        f"Promised: at most {percent(versions.worse_by_ratio)} of the other's {quantile}. Roll back or accept.",
         for_seconds=versions.for_,
         links=links(spec, alerts.RAG_VERSION_WORSE, "rag"),
     )

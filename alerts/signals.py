@@ -29,11 +29,15 @@ class SignalRule:
     traffic: Expression | None = None
 
 
+def _moving(scope: Scope, signal: Signal, vector: str) -> str:
+    """The largest by model, without engines that hung in the window: their gauges stood still, as their page says."""
+    hung = f"max_over_time({scope.recorded(records.INSTANCE_STUCK_REQUESTS)}{window(signal.window)}) > 0"
+    return f"max by (model) (\n{vector}\nunless on (instance) ({hung})\n)"
+
+
 def _waiting(scope: Scope, signal: Signal) -> str:
-    return (
-        "max by (model) (quantile_over_time(0.5, "
-        f"{scope.raw(engine.REQUESTS_WAITING)}{window(signal.window)}))"
-    )
+    waiting = f"{scope.raw(engine.REQUESTS_WAITING)}{window(signal.window)}"
+    return _moving(scope, signal, f"quantile_over_time(0.5, {waiting})")
 
 
 def _rate(scope: Scope, metric: str, signal: Signal) -> str:
@@ -51,7 +55,8 @@ def _prefix_hit(scope: Scope, signal: Signal) -> str:
 
 
 def _kv_usage(scope: Scope, signal: Signal) -> str:
-    return f"max by (model) (avg_over_time({scope.raw(engine.KV_CACHE_USAGE_RATIO)}{window(signal.window)}))"
+    usage = f"{scope.raw(engine.KV_CACHE_USAGE_RATIO)}{window(signal.window)}"
+    return _moving(scope, signal, f"avg_over_time({usage})")
 
 
 def _preemptions(scope: Scope, signal: Signal) -> str:
@@ -168,12 +173,14 @@ def signal_alerts(scope: Scope) -> tuple[Alert, ...]:
 def _warning(scope: Scope, rule: SignalRule) -> Alert:
     signal = scope.spec.signal(rule.signal_id)
     expr = f"{scope.recorded(rule.record)} {signal.condition} {signal.threshold:g}"
-    limit = percent(signal.threshold) if signal.unit == "ratio" else f"{signal.threshold:g} {signal.unit}"
-    side = "over" if signal.condition == ">" else "under"
-    text = f"{signal.why} Warns {side} {limit}, {signal.statistic} over {span(signal.window)}"
+    ratio = signal.unit == "ratio"
+    limit = percent(signal.threshold) if ratio else f"{signal.threshold:g} {signal.unit}"
+    now = "{{ $value | humanizePercentage }}" if ratio else f"{{{{ $value | humanize }}}} {signal.unit}"
+    side = "at most" if signal.condition == ">" else "at least"
+    text = f"Now: {now}, {signal.statistic} over {span(signal.window)}. Wanted: {side} {limit}"
     if signal.floor and rule.traffic:
         expr += f"\nand on (model) {rule.traffic(scope, signal)} >= {signal.floor.per_second:g}"
-        text += f", from {signal.floor.per_second:g} {signal.floor.what} per second"
+        text += f", judged from {signal.floor.per_second:g} {signal.floor.what} per second on"
     if signal.judged_if:
         reached = f"max_over_time({scope.recorded(rule.record)}{window(signal.judged_if.lookback)})"
         expr += f"\nand {reached} >= {signal.judged_if.at_least:g}"
@@ -183,7 +190,7 @@ def _warning(scope: Scope, rule: SignalRule) -> Alert:
         expr,
         "warning",
         f"{WHO}: {rule.happens}",
-        text + ". An early signal: no promise is broken by it alone.",
+        f"{text}. {signal.why} An early signal: no promise is broken by it alone.",
         for_seconds=signal.for_,
         labels=scope.labels,
         links=links(scope.spec, rule.alert, "engine"),
@@ -204,8 +211,9 @@ def throughput_alerts(scope: Scope) -> tuple[Alert, ...]:
             f"{tokens} < {floor.tokens_per_second:g}\nand on () (max({waiting}) >= 1)",
             "ticket",
             "{{ $labels.service }}: only {{ $value | humanize }} output tokens a second while requests wait",
-            f"Promised are {floor.tokens_per_second:g} output tokens a second ({floor.gpus} × {floor.gpu_model}), "
-            f"judged over {span(floor.window)} in which requests wait; idle time does not count.",
+            f"Now: {{{{ $value | humanize }}}} a second over {span(floor.window)}. Promised: "
+            f"{floor.tokens_per_second:g} ({floor.gpus} × {floor.gpu_model}), judged while requests wait; idle time "
+            "does not count.",
             for_seconds=floor.for_,
             labels=scope.labels,
             links=links(scope.spec, alerts.THROUGHPUT_LOW, "engine"),

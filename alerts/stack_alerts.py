@@ -4,8 +4,9 @@ from alerts.collector import collector_alerts
 from alerts.promql import window
 from alerts.rule import Alert
 from alerts.stack_alert import stack_alert
-from alerts.texts import percent, span
+from alerts.texts import looked_up, percent, span
 from slo.names import alerts, labels
+from slo.names import rag as names
 from slo.spec import Spec
 
 EXPORTER_JOBS = (labels.JOB_ENGINE, labels.JOB_ENGINE_EXPORTER, labels.JOB_CANARY, labels.JOB_DRIFT)
@@ -28,6 +29,7 @@ INGESTION_COUNTERS = {
 def quick_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
     """Return what is judged at every evaluation: blindness, and the sign of life."""
     jobs, patience = "|".join(EXPORTER_JOBS), spec.stack.exporter_down.for_
+    targets = looked_up("count(up{job=%q})", "job")
     return (
         stack_alert(
             spec,
@@ -35,8 +37,8 @@ def quick_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
             f'max by (job) (up{{job=~"{jobs}"}}) == 0',
             "page",
             "Inferwatch is blind: no target of job {{ $labels.job }} can be scraped",
-            f"The exporter behind the job has not answered for {span(patience)}; promised is an answer at every "
-            "scrape. Engines may be well or not: nothing of them is known.",
+            f"Now: 0 of {targets} targets answered for over {span(patience)}. Promised: an answer to every scrape, one "
+            f"every {span(spec.intervals.scrape_seconds)}. Engines may be well or not: nothing of them is known.",
             patience,
         ),
         stack_alert(
@@ -63,6 +65,7 @@ def slow_stack_alerts(spec: Spec) -> tuple[Alert, ...]:
 def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
     over, minutes = window(spec.stack.window), span(spec.stack.window)
     scrapes = spec.trust.scrapes
+    rag = f'up{{job="{names.JOB_RAG}"}}'
     refused = "\nor\n".join(
         f'label_replace(sum by (instance) (increase({counter}{over})), "what", "{what}", "", "")'
         for what, counter in INGESTION_COUNTERS.items()
@@ -71,10 +74,15 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
         stack_alert(
             spec,
             alerts.SCRAPES_FAILING,
-            f"avg by (job, instance) (avg_over_time(up{window(scrapes.window)})) < {scrapes.min_success_ratio:g}",
+            # A RAG service that is gone pages without naming its instances.
+            f"""
+            avg by (job, instance) (avg_over_time(up{window(scrapes.window)})) < {scrapes.min_success_ratio:g}
+            unless on (job, instance) ({rag} and on (service) (max by (service) ({rag}) == 0))
+            """,
             "warning",
             "Only {{ $value | humanizePercentage }} of scrapes of {{ $labels.instance }} ({{ $labels.job }}) succeed",
-            f"Wanted are {percent(scrapes.min_success_ratio)} over {span(scrapes.window)}. Its numbers have gaps.",
+            f"Now: {{{{ $value | humanizePercentage }}}} over {span(scrapes.window)}. Wanted: at least "
+            f"{percent(scrapes.min_success_ratio)}. Its numbers have gaps.",
             scrapes.for_,
         ),
         stack_alert(
@@ -83,7 +91,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"sum by (rule_group) (increase(prometheus_rule_evaluation_failures_total{over})) > 0",
             "ticket",
             "Rules fail in {{ $labels.rule_group }}",
-            f"{{{{ $value | humanize }}}} evaluations failed in {minutes}; promised is none. Alerts built on those "
+            f"Now: {{{{ $value | humanize }}}} evaluations failed in {minutes}. Promised: none. Alerts built on those "
             "rules are blind.",
         ),
         stack_alert(
@@ -92,8 +100,8 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"sum by (rule_group) (increase(prometheus_rule_group_iterations_missed_total{over})) > 0",
             "ticket",
             "Rule group {{ $labels.rule_group }} misses evaluations",
-            f"{{{{ $value | humanize }}}} evaluations were missed in {minutes}, because one takes longer than its "
-            "interval; promised is none. Alerts come late.",
+            f"Now: {{{{ $value | humanize }}}} were missed in {minutes}, because one takes longer than its interval. "
+            "Promised: none. Alerts come late.",
             spec.stack.rules_slow.for_,
         ),
         stack_alert(
@@ -102,7 +110,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"(\n{refused}\n) > 0",
             "ticket",
             "Prometheus loses samples: {{ $labels.what }}",
-            f"{{{{ $value | humanize }}}} times in {minutes}; promised is none. What is lost cannot be judged.",
+            f"Now: {{{{ $value | humanize }}}} times in {minutes}. Promised: none. What is lost cannot be judged.",
         ),
         stack_alert(
             spec,
@@ -110,8 +118,8 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             "prometheus_config_last_reload_successful == 0",
             "ticket",
             "Prometheus runs on an old configuration",
-            "The last reload failed, so that changes of targets and rules are not in force; promised is that what "
-            "is deployed is what runs.",
+            f"Now: the last reload failed, over {span(spec.stack.config_failed.for_)} ago. Promised: what is deployed is "
+            "what runs. Changes of targets and rules are not in force.",
             spec.stack.config_failed.for_,
         ),
         stack_alert(
@@ -124,8 +132,8 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             """,
             "page",
             "Alerts do not reach Alertmanager",
-            f"Prometheus could not hand over alerts within {minutes}, or knows no Alertmanager; promised is that "
-            "every alert gets there. Pages may be missing.",
+            "Now: {{ if eq $value 0.0 }}Prometheus knows no Alertmanager{{ else }}{{ $value | humanize }} alerts failed "
+            f"or were dropped in {minutes}{{{{ end }}}}. Promised: none; every alert gets there. Pages may be missing.",
         ),
     )
 
@@ -133,6 +141,7 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
 def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
     over, minutes = window(spec.stack.window), span(spec.stack.window)
     job = f'job="{labels.JOB_ALERTMANAGER}"'
+    peers = looked_up(f"count(up{{{job}}})")
     return (
         stack_alert(
             spec,
@@ -140,7 +149,8 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"up{{{job}}} == 0",
             "page",
             "Alertmanager {{ $labels.instance }} is down",
-            "It does not answer Prometheus; promised is that it does at every scrape. Unless another one of its "
+            f"Now: no answer for over {span(spec.stack.alertmanager_down.for_)}. Promised: one to every scrape, every "
+            f"{span(spec.intervals.scrape_seconds)}. Unless another one of its "
             "cluster is up, nobody is notified of anything.",
             spec.stack.alertmanager_down.for_,
         ),
@@ -150,8 +160,8 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             "alertmanager_config_last_reload_successful == 0",
             "ticket",
             "Alertmanager runs on an old configuration",
-            "The last reload failed, so that changes of routes and receivers are not in force; promised is that "
-            "what is deployed is what runs.",
+            f"Now: the last reload failed, over {span(spec.stack.config_failed.for_)} ago. Promised: what is deployed is "
+            "what runs. Changes of routes and receivers are not in force.",
             spec.stack.config_failed.for_,
         ),
         stack_alert(
@@ -160,8 +170,8 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"alertmanager_cluster_members < on () group_left () count(up{{{job}}})",
             "ticket",
             "Alertmanager {{ $labels.instance }} does not see its peers",
-            "Its cluster has {{ $value }} members, fewer than are scraped; promised is one cluster. Notifications "
-            "come twice, or silences hold on one side only.",
+            f"Now: {{{{ $value }}}} of {peers} are in its cluster, for over {span(spec.stack.cluster_degraded.for_)}. "
+            "Promised: one cluster with all that are scraped. Notifications come twice, or silences hold on one side only.",
             spec.stack.cluster_degraded.for_,
         ),
         stack_alert(
@@ -170,7 +180,7 @@ def _alertmanager_alerts(spec: Spec) -> tuple[Alert, ...]:
             f"sum by (integration) (increase(alertmanager_notifications_failed_total{over})) > 0",
             "page",
             "Notifications by {{ $labels.integration }} fail",
-            f"{{{{ $value | humanize }}}} attempts failed in {minutes}; promised is that each alert arrives. People "
-            "may not hear of what is wrong.",
+            f"Now: {{{{ $value | humanize }}}} were given up in {minutes}, their retries over or refused for good. Promised: "
+            "none; each alert arrives. People may not hear of what is wrong.",
         ),
     )

@@ -1,10 +1,11 @@
 """States of engines that are wrong at once, whatever the budget says -> alerts."""
 
+from alerts.burn_alerts import promise
 from alerts.instances import UNREADABLE_REASONS
 from alerts.promql import promql, window
 from alerts.rule import Alert, Record
 from alerts.scope import Scope
-from alerts.texts import PROBE_REASON, WHO, links, percent, span
+from alerts.texts import PROBE_REASON, WHO, links, looked_up, percent, span
 from slo.names import alerts, canary, engine, labels, records
 
 UP_JOBS = f'job=~"{labels.JOB_ENGINE}|{labels.JOB_DIRECT}"'
@@ -23,14 +24,20 @@ def state_alerts(scope: Scope) -> tuple[Alert, ...]:
     )
 
 
+def promised_answers(scope: Scope) -> str:
+    """What is promised of answers; where slo.yaml promises no availability, that one engine serves."""
+    answered = [promise(slo) for slo in scope.service.slos if slo.kind == "availability"]
+    return answered[0] if answered else "at least 1 engine that serves"
+
+
 def _engine_down(scope: Scope) -> Alert:
     return Alert(
         alerts.ENGINE_DOWN,
         f"{scope.recorded(records.INSTANCE_DOWN)} == 1",
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} is down{PROBE_REASON}",
-        "The engine does not answer its probes. Requests routed to it fail; promised is that it answers "
-        f"every probe ({span(scope.spec.intervals.scrape_seconds)} apart).",
+        f"Now: no answer to any probe for over {span(scope.spec.states.down.for_)}. Promised: an answer to each, one "
+        f"every {span(scope.spec.intervals.scrape_seconds)}. Requests routed to it fail.",
         for_seconds=scope.spec.states.down.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.ENGINE_DOWN, "engine"),
@@ -38,13 +45,17 @@ def _engine_down(scope: Scope) -> Alert:
 
 
 def _service_down(scope: Scope) -> Alert:
+    engines = looked_up(
+        f"count({records.INSTANCE_DOWN}{{service=%q,model=%q}})", labels.SERVICE, labels.MODEL
+    )
     return Alert(
         alerts.SERVICE_DOWN,
         f"{scope.recorded(records.UNSERVED)} == 1",
         "page",
         f"{WHO}: nothing serves the model",
-        "Every engine of the model is down or hangs, so that every request fails. Until one serves again the "
-        "error budget is charged at the request rate of the last hour.",
+        f"Now: 0 of {engines} engines serve, for over {span(scope.spec.states.down.for_)}; each is down or hangs. "
+        f"Promised: {promised_answers(scope)}. Every request fails, and until one engine serves again the error budget "
+        "is charged at the request rate of the last hour.",
         for_seconds=scope.spec.states.down.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.SERVICE_DOWN, "slo"),
@@ -58,8 +69,9 @@ def _hung(scope: Scope) -> Alert:
         f"{scope.recorded(records.INSTANCE_STUCK_REQUESTS)} > 0",
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} hangs; requests in it: {{{{ $value | humanize }}}}",
-        f"Requests run or wait and the engine made no step for {span(hung.window)}, while its HTTP server "
-        "still answers. Those requests will not finish; promised is a step whenever there is work.",
+        f"Now: {{{{ $value | humanize }}}} requests run or wait, and no step was made in {span(hung.window)}, while the "
+        f"HTTP server still answers. Promised: a step within {span(hung.window)} whenever there is work. Those requests "
+        "will not finish.",
         for_seconds=hung.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.ENGINE_HUNG, "engine"),
@@ -73,8 +85,8 @@ def _asleep(scope: Scope) -> Alert:
         f"max by (instance, model) ({scope.raw(engine.ENGINE_SLEEPING)}) == 1",
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} is asleep",
-        f"The engine was put into sleep mode over {span(asleep.for_)} ago and serves nothing, although its "
-        "health check answers 200. Promised is that an engine in service discovery serves.",
+        f"Now: in sleep mode for over {span(asleep.for_)}; it serves nothing, although its health check answers 200. "
+        f"Promised: an engine in service discovery serves, and sleeps for at most {span(asleep.for_)}.",
         for_seconds=asleep.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.ENGINE_ASLEEP, "engine"),
@@ -91,8 +103,9 @@ def _metrics_missing(scope: Scope) -> Alert:
         f"{known} * on (instance) group_left () max by (instance) ({unreadable}) == 1",
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} answers without usable metrics{PROBE_REASON}",
-        f"For over {span(missing.for_)} the engine has answered, but nothing of it could be read. Whether the "
-        "promises are kept there is unknown: no other alert sees this engine.",
+        f"Now: 0 usable series for over {span(missing.for_)}, though it answers. Promised: metrics with every probe, one "
+        f"every {span(scope.spec.intervals.scrape_seconds)}. Whether its promises are kept is unknown: no other alert "
+        "sees this engine.",
         for_seconds=missing.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.ENGINE_METRICS_MISSING, "engine"),
@@ -116,8 +129,8 @@ def _canary(scope: Scope) -> Alert:
         expr,
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} does not answer a one-token request",
-        "The last canary request that succeeded was {{ $value | humanizeDuration }} ago; promised is one at "
-        f"least every {span(spec.failing_after)}. Users' requests most likely fail too.",
+        "Now: the last one that succeeded was {{ $value | humanizeDuration }} ago. Promised: one at least every "
+        f"{span(spec.failing_after)}. Users' requests most likely fail too.",
         labels=scope.labels,
         links=links(scope.spec, alerts.CANARY_FAILING, "engine"),
     )
@@ -141,8 +154,9 @@ def _failing(scope: Scope) -> Alert:
         expr,
         "page",
         f"{WHO}: {{{{ $value | humanizePercentage }}}} of requests fail",
-        f"So many of the requests of the last {span(failing.window)} failed on the server's side; a page starts "
-        f"at {percent(failing.min_error_ratio)} and {failing.min_bad_events:g} failures.",
+        f"Now: {{{{ $value | humanizePercentage }}}} of the requests of {span(failing.window)} failed on the server's side. "
+        f"Promised: {promised_answers(scope)}; this pages from {percent(failing.min_error_ratio)} and "
+        f"{failing.min_bad_events:g} failures on.",
         for_seconds=failing.for_,
         labels=scope.labels,
         links=links(scope.spec, alerts.REQUESTS_FAILING, "slo"),
@@ -170,8 +184,9 @@ def target_alerts(scope: Scope) -> tuple[Alert, ...]:
             f"time() - ({seen} unless {present})",
             "ticket",
             f"{WHO}: engine {{{{ $labels.instance }}}} is gone from service discovery",
-            "It was last seen {{ $value | humanizeDuration }} ago and nothing watches it now. Fine after a "
-            f"planned scale-down; the alert ends by itself {span(vanished.lookback)} after the target left.",
+            "Now: last seen {{ $value | humanizeDuration }} ago, and nothing watches it. Wanted: listed again within "
+            f"{span(vanished.for_)}, unless it was scaled down on purpose; the alert ends by itself "
+            f"{span(vanished.lookback)} after the target left.",
             for_seconds=vanished.for_,
             labels=scope.labels,
             links=links(scope.spec, alerts.TARGET_VANISHED, "engine"),
@@ -181,9 +196,9 @@ def target_alerts(scope: Scope) -> tuple[Alert, ...]:
             f"count by (model) ({seen}) unless on (model) count by (model) ({seen} and {present})",
             "page",
             f"{WHO}: no engine is left in service discovery",
-            "All {{ $value }} engines of the last "
-            f"{span(vanished.lookback)} are gone from service discovery. Nobody watches the model, and most "
-            "likely nothing serves it.",
+            f"Now: 0 of the {{{{ $value }}}} engines of the last {span(vanished.lookback)} are listed, for over "
+            f"{span(vanished.for_)}. Promised: {promised_answers(scope)}. Nobody watches the model, and most likely "
+            "nothing serves it.",
             for_seconds=vanished.for_,
             labels=scope.labels,
             links=links(scope.spec, alerts.SERVICE_VANISHED, "slo"),

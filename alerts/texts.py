@@ -2,29 +2,30 @@
 
 from typing import Literal
 
-from slo.names import dashboards, engine
+from slo.names import dashboards, engine, labels
 from slo.spec import Spec
 
-Page = Literal["slo", "engine", "stack", "drift", "rag", "network", "collector"]
-_UIDS: dict[Page, str] = {
-    "slo": dashboards.SLO_UID,
-    "engine": dashboards.ENGINE_UID,
-    "stack": dashboards.STACK_UID,
-    "drift": dashboards.DRIFT_UID,
-    "rag": dashboards.RAG_UID,
-    "network": dashboards.RAG_UID,
-    "collector": dashboards.COLLECTOR_UID,
-}
-_QUERIES: dict[Page, str] = {
-    "stack": "",
-    "network": "",
-    "collector": "",
-    "rag": "?var-service={{ $labels.service | urlquery }}",
-}
-_SERVICE_AND_MODEL = (
-    "?var-service={{ $labels.service | urlquery }}"
-    "{{ with $labels.model }}&var-model={{ . | urlquery }}{{ end }}"
+Page = Literal["slo", "engine", "stack", "drift", "joint", "rag", "network", "collector"]
+_SERVICE = "?var-service={{ $labels.service | urlquery }}"
+# A model that nobody knows by name, or several at once, is none that a page could be narrowed to.
+_MODEL = (
+    "{{ with $labels.model }}"
+    f"{{{{ if and (ne . `{labels.MODEL_UNKNOWN}`) (ne . `{labels.MODEL_SEVERAL}`) }}}}"
+    "&var-model={{ . | urlquery }}{{ end }}{{ end }}"
 )
+_INSTANCE = "{{ with $labels.instance }}&var-instance={{ . | urlquery }}{{ end }}"
+_PAGES: dict[Page, tuple[str, str]] = {
+    "slo": (dashboards.SLO_UID, _SERVICE + _MODEL),
+    "engine": (dashboards.ENGINE_UID, _SERVICE + _MODEL + _INSTANCE),
+    "stack": (dashboards.STACK_UID, ""),
+    "drift": (dashboards.DRIFT_UID, _SERVICE + _MODEL),
+    # The page's models are those of embeddings, the alert's is that of an engine.
+    "joint": (dashboards.DRIFT_UID, _SERVICE),
+    "rag": (dashboards.RAG_UID, _SERVICE),
+    "network": (dashboards.RAG_UID, ""),
+    "collector": (dashboards.COLLECTOR_UID, ""),
+}
+"""Where a person looks: the page's uid, and what it is narrowed to by the alert's labels."""
 
 WHO = "{{ $labels.service }} / {{ $labels.model }}"
 """Whose alert it is, as people say it."""
@@ -38,11 +39,20 @@ PROBE_REASON = (
 
 def links(spec: Spec, alert: str, page: Page) -> dict[str, str]:
     """Return the runbook and dashboard links of an alert."""
-    query = _QUERIES.get(page, _SERVICE_AND_MODEL)
+    uid, query = _PAGES[page]
     return {
         "runbook_url": f"{spec.links.runbook_base}/{alert}.md",
-        "dashboard_url": f"{spec.links.dashboard_base}/d/{_UIDS[page]}{query}",
+        "dashboard_url": f"{spec.links.dashboard_base}/d/{uid}{query}",
     }
+
+
+def looked_up(expression: str, *of: str, shown: str = ".Value | humanize") -> str:
+    """Return a template of an expression's first value; *of*: the alert's labels that fill its `%q`."""
+    asked = "".join(f" $labels.{label}" for label in of)
+    return (
+        f"{{{{ with printf `{expression}`{asked} | query }}}}{{{{ with first . }}}}{{{{ {shown} }}}}{{{{ end }}}}"
+        "{{ else }}an unknown number{{ end }}"
+    )
 
 
 def percent(ratio: float) -> str:

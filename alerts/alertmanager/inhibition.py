@@ -22,6 +22,7 @@ SYMPTOMS_OF_SERVICE = (
     alerts.ADMISSION_REJECTIONS,
     alerts.LATENCY_OFF_SCALE,
     alerts.MIXED_BUCKETS,
+    alerts.JOINT_CRITICAL,
 )
 SYMPTOMS_OF_INSTANCE = (
     alerts.ENGINE_HUNG,
@@ -32,29 +33,24 @@ SYMPTOMS_OF_INSTANCE = (
     alerts.COUNTER_INCONSISTENT,
     alerts.TARGET_VANISHED,
 )
-EARLY_SIGNALS = (
-    alerts.CLIENTS_VANISHING,
-    alerts.WAITING_REQUESTS_HIGH,
-    alerts.KV_CACHE_PRESSURE,
-    alerts.PREFIX_CACHE_HIT_LOW,
-    alerts.PREEMPTION_STORM,
-)
 
 
 @dataclass(frozen=True)
 class Inhibition:
-    """While a source fires, targets with equal labels are not notified."""
+    """While a source fires (one without the label *source_without*), targets with equal labels are not notified."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     equal: tuple[str, ...]
     source_severity: str | None = None
     target_severity: str | None = None
+    source_without: str | None = None
 
     def as_dict(self) -> dict[str, list[str]]:
         """The rule as Alertmanager reads it."""
         return {
-            "source_matchers": self._matchers(self.source, self.source_severity),
+            "source_matchers": self._matchers(self.source, self.source_severity)
+            + ([f'{self.source_without}=""'] if self.source_without else []),
             "target_matchers": self._matchers(self.target, self.target_severity),
             "equal": list(self.equal),
         }
@@ -65,6 +61,7 @@ class Inhibition:
         return own + level + [f'{label}=~".+"' for label in self.equal]
 
 
+LATENCY_BURNS = (alerts.LATENCY_BURN_FAST, alerts.LATENCY_BURN_SLOW)
 OF_SERVICE = (labels.SERVICE, labels.MODEL)
 OF_INSTANCE = (labels.SERVICE, labels.INSTANCE)
 OF_CORE = (labels.INSTANCE, labels.DP_RANK)
@@ -91,7 +88,6 @@ INHIBITIONS = (
     Inhibition((alerts.SERVICE_DOWN,), SYMPTOMS_OF_SERVICE, OF_SERVICE),
     Inhibition((alerts.ENGINE_DOWN,), SYMPTOMS_OF_INSTANCE, OF_INSTANCE),
     Inhibition((alerts.ENGINE_HUNG,), (alerts.CANARY_FAILING, alerts.PROBES_FAILING), OF_INSTANCE),
-    Inhibition((alerts.ENGINE_HUNG,), EARLY_SIGNALS, OF_SERVICE),
     Inhibition((alerts.ENGINE_ASLEEP,), (alerts.CANARY_FAILING,), OF_INSTANCE),
     Inhibition(
         (alerts.ENGINE_METRICS_MISSING,), (alerts.PROBES_FAILING, alerts.TARGET_VANISHED), OF_INSTANCE
@@ -123,17 +119,11 @@ INHIBITIONS = (
         (alerts.GPU_XID_HARDWARE,), (alerts.GPU_XID_APPLICATION, alerts.GPU_ECC_UNCORRECTED), ("uuid",)
     ),
     Inhibition((alerts.TENANT_OUT_OF_MEMORY,), (alerts.TENANT_MEMORY_PRESSURE,), ("tenant", "node")),
-    Inhibition(
-        (alerts.JOINT_CRITICAL,),
-        (alerts.JOINT_WARN, alerts.RETRIEVAL_POOR, alerts.LATENCY_BURN_FAST, alerts.LATENCY_BURN_SLOW),
-        (labels.SERVICE,),
-    ),
-    Inhibition(
-        (alerts.SERVICE_DOWN, alerts.SERVICE_VANISHED),
-        (alerts.JOINT_CRITICAL, alerts.JOINT_WARN),
-        (labels.SERVICE,),
-    ),
-    Inhibition((alerts.MODEL_SWAPPED,), (alerts.DRIFT_UNKNOWN,), (labels.SERVICE,)),
+    Inhibition((alerts.JOINT_CRITICAL,), (alerts.JOINT_WARN, alerts.RETRIEVAL_POOR), (labels.SERVICE,)),
+    Inhibition((alerts.JOINT_CRITICAL,), LATENCY_BURNS, OF_SERVICE),
+    # What is retrieved is retrieved for every model of the service.
+    Inhibition((alerts.JOINT_CRITICAL,), LATENCY_BURNS, (labels.SERVICE,), source_without=labels.MODEL),
+    Inhibition((alerts.MODEL_SWAPPED,), (alerts.DRIFT_UNKNOWN,), OF_SERVICE),
     # One slow stage is one notification: not one more for the request that it makes slow, or for the pool whose
     # connections it holds. A stage that fails is told once, by its page where the whole service fails.
     Inhibition((alerts.RAG_SERVICE_DOWN,), SYMPTOMS_OF_RAG_SERVICE, (labels.SERVICE,)),
@@ -146,8 +136,25 @@ INHIBITIONS = (
     Inhibition((alerts.RAG_STAGE_SLOW,), (alerts.RAG_REQUEST_SLOW,), (labels.SERVICE,)),
     Inhibition((alerts.RAG_STAGE_SLOW,), (alerts.RAG_POOL_EXHAUSTED,), OF_STAGE),
     Inhibition((alerts.COLLECTOR_DOWN,), (alerts.RAG_SPANS_MISSING,), ()),
-    Inhibition((alerts.COLLECTOR_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
-    Inhibition((alerts.EXPORTER_DOWN,), (alerts.SCRAPES_FAILING,), ("job",)),
-    Inhibition((alerts.ALERTMANAGER_DOWN,), (alerts.SCRAPES_FAILING,), (labels.INSTANCE,)),
+    # A target is no service: its own alert and the one on its scrapes are of one job or instance. The rule of
+    # ScrapesFailing itself leaves out RAG services that are gone, whose page names neither.
+    Inhibition((alerts.COLLECTOR_DOWN, alerts.EXPORTER_DOWN), (alerts.SCRAPES_FAILING,), ("job",)),
+    Inhibition(
+        (alerts.ALERTMANAGER_DOWN, alerts.NODE_AGENT_DOWN, alerts.ENGINE_DOWN, alerts.PROBES_FAILING),
+        (alerts.SCRAPES_FAILING,),
+        (labels.INSTANCE,),
+    ),
+    # The floor is that of all engines and models of a service together: one that serves nothing is why.
+    Inhibition(
+        (
+            alerts.SERVICE_DOWN,
+            alerts.SERVICE_VANISHED,
+            alerts.ENGINE_DOWN,
+            alerts.ENGINE_HUNG,
+            alerts.ENGINE_ASLEEP,
+        ),
+        (alerts.THROUGHPUT_LOW,),
+        (labels.SERVICE,),
+    ),
 )
 """The literal list; a new rule is one line."""

@@ -1,5 +1,6 @@
 """Every alert has what a person on call needs: texts, a runbook, a dashboard, and a test that makes it fire."""
 
+import json
 import re
 from pathlib import Path
 
@@ -18,7 +19,30 @@ RUNBOOKS = ROOT / "alerts" / "runbooks"
 HEADINGS = ["What it means", "Look here", "Do this", "False alarms", "How it is tested"]
 SPEC = slo_spec.load()
 ALERTS = all_alerts(SPEC)
+
+
+def with_gpus() -> tuple[Alert, ...]:
+    """Every alert of the shipped spec, and that on a throughput floor of GPUs that are known."""
+    raw = yaml.safe_load(slo_spec.DEFAULT_PATH.read_text(encoding="utf-8"))
+    raw["services"][0]["throughput_floor"].update(gpus=2, gpu_model="NVIDIA A100-SXM4-80GB")
+    return all_alerts(slo_spec.parse(raw))
+
+
+WITH_GPUS = with_gpus()
+EACH_ALERT = pytest.mark.parametrize(
+    "alert", WITH_GPUS, ids=lambda a: f"{a.name}-{a.labels.get('sloth_slo') or a.labels.get('stage', '')}"
+)
 PUBLISHED = {value for key, value in vars(names).items() if key.isupper()}
+# What no number says: what is deployed, fitted or sampled is what is in use.
+PROMISED_WITHOUT_A_NUMBER = {
+    "EmbeddingModelSwapped",
+    "PrometheusConfigFailed",
+    "AlertmanagerConfigFailed",
+    "AlertmanagerClusterDegraded",
+    "RagSpansMissing",
+}
+# Says nothing of anything: it fires while all is well.
+NO_VALUE_AND_NO_PROMISE = {"Watchdog"}
 # slo.yaml as shipped knows no GPUs, so the floor has no rule; tests/integration/test_rules.py makes it one.
 ONLY_WITH_GPUS = {"ThroughputLow"}
 
@@ -61,7 +85,7 @@ def test_every_alert_fires_in_a_promtool_test() -> None:
     assert PUBLISHED - fired == set()
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda a: f"{a.name}-{a.labels.get('sloth_slo', '')}")
+@EACH_ALERT
 def test_an_alert_says_what_people_need(alert: Alert) -> None:
     """Severity, service, summary, description, runbook that exists, dashboard; no value in a label."""
     rule = alert.as_dict()
@@ -73,6 +97,72 @@ def test_an_alert_says_what_people_need(alert: Alert) -> None:
     assert (ROOT / annotations["runbook_url"]).is_file()
     assert "/d/inferwatch-" in annotations["dashboard_url"]
     assert not [v for v in rule_labels.values() if "$value" in v or "{{" in v]
+
+
+def spoken(template: str) -> str:
+    """The template without what stands in its braces: the words and numbers that are always there."""
+    return re.sub(r"\{\{.*?\}\}", "", template)
+
+
+@EACH_ALERT
+def test_a_description_tells_the_value_and_the_promise(alert: Alert) -> None:
+    """`Now: …`, filled in when it fires or a state with its duration, then `Promised: …` or `Wanted: …` in numbers."""
+    if alert.name in NO_VALUE_AND_NO_PROMISE:
+        return
+    parts = re.fullmatch(
+        r"Now:(?P<now>.+?)(Promised|Wanted): (?P<promise>.+?\.)( .+)?", alert.description, re.DOTALL
+    )
+    assert parts is not None, alert.description
+
+    filled_in = re.search(r"\$value|\.Value|\$labels\.(state|reason)", parts["now"])
+    state = (
+        re.search(r"(for over|over) \d+ (s|min|h|d)\b", spoken(parts["now"])) or "state is" in parts["now"]
+    )
+    assert filled_in or state, parts["now"]
+    if alert.name not in PROMISED_WITHOUT_A_NUMBER:
+        assert re.search(r"\d|\bnone\b", spoken(parts["promise"])), parts["promise"]
+
+
+@EACH_ALERT
+def test_values_are_in_units_that_people_read(alert: Alert) -> None:
+    """A ratio as a percentage, seconds as a duration, no 0.33333333; a count of things may stand as it is."""
+    whole = {
+        "MixedBuckets",
+        "CounterInconsistent",
+        "ServiceVanished",
+        "GpuLost",
+        "AlertmanagerClusterDegraded",
+    }
+    for text in (alert.summary, alert.description):
+        if alert.name not in whole:
+            assert not re.search(r"\{\{ \$value \}\}", text), text
+
+
+@EACH_ALERT
+def test_a_description_does_not_repeat_the_summary(alert: Alert) -> None:
+    """Both stand in a notification, one above the other."""
+    parts = [spoken(part).strip() for part in re.split(r"[:;,] ", alert.summary)]
+    repeated = [part for part in parts if len(part.split()) >= 3 and part in spoken(alert.description)]
+
+    assert repeated == []
+
+
+def test_the_list_names_every_alert() -> None:
+    """docs/alerts.md: a row with a link to each runbook, and no template that only Prometheus fills in."""
+    text = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| \[(\w+)\]", text, flags=re.MULTILINE)) == PUBLISHED
+    assert not [line for line in text.splitlines() if "{{" in line]
+
+
+@EACH_ALERT
+def test_a_link_opens_a_page_that_has_its_variables(alert: Alert) -> None:
+    """Grafana drops what a page does not know: the person then sees everything."""
+    uid, _, query = alert.links["dashboard_url"].rpartition("/d/")[2].partition("?")
+    page = json.loads((ROOT / "dashboards" / "json" / f"{uid}.json").read_text(encoding="utf-8"))
+    known = {variable["name"] for variable in page["templating"]["list"]}
+
+    assert set(re.findall(r"var-(\w+)=", query)) <= known
 
 
 def test_early_signals_never_page() -> None:
