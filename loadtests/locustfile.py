@@ -5,6 +5,7 @@ from typing import Any
 
 import locust
 
+from loadtests.exits import NOT_OVER
 from loadtests.users import ChatUser, CompletionUser, EmbeddingUser, LoadRun, MixUser, RagUser
 
 __all__ = ["ChatUser", "CompletionUser", "EmbeddingUser", "MixUser", "RagUser"]
@@ -19,7 +20,7 @@ def _bind(environment: Any, **_: Any) -> None:
     options = environment.parsed_options
     run = LoadRun(environment, Path(options.plan), Path(options.records))
     environment.load_run = run
-    environment.process_exit_code = 0  # failed requests are findings, not a failed run
+    environment.process_exit_code = NOT_OVER  # until it is; failed requests are findings, not a failed run
     run.listen()
 
 

@@ -23,7 +23,7 @@ def run_rounds(
 
     *folders* maps a folder to the server's base URL; round n of every folder has the same random seed, so the
     requests are the same. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run (its folder and
-    round) before it starts.
+    round) before it starts. Raises LoadError when a client failed or was ended before its plan was over.
     """
     plans = {folder: plan.model_copy(update={"base_url": url.rstrip("/")}) for folder, url in folders.items()}
     identities = {folder: identity.collect(one, labels) for folder, one in plans.items()}
@@ -35,7 +35,10 @@ def run_rounds(
             seeded = plans[folder].model_copy(update={"random_seed": plan.random_seed + number})
             where = folder / f"round-{number:02d}"
             identity.save(identities[folder], where)
-            run_load(seeded, where)
+            if run_load(seeded, where).stopped:
+                raise LoadError(
+                    f"{where}: the load client was ended before its plan was over; run the pairs again"
+                )
 
 
 def read_rounds(folder: Path) -> list[LoadResult]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from loadtests.clocks import aligned, read_clocks
+from loadtests.exits import NOT_OVER
 from loadtests.plan import LoadPlan, read_plan, write_plan
 from loadtests.records import RequestRecord, read_jsonl, read_parquet, write_parquet
 
@@ -31,7 +32,7 @@ class LoadError(RuntimeError):
 class LoadResult:
     """What a run left in *folder*. Times are Unix seconds. `exit_code` is the client's; 0 means it ran as planned.
 
-    `stopped` is true when the run was ended before its plan was over.
+    `stopped` is true when the run was ended, from here or from outside, before its plan was over.
     """
 
     folder: Path
@@ -118,7 +119,10 @@ class LoadProcess:
         return self._process.poll() is None
 
     def wait(self, timeout_s: float | None = None) -> LoadResult:
-        """Wait for the end of the plan; raises LoadError when the client failed, TimeoutError when it is late."""
+        """Wait for the end of the plan, or of a client that was ended before it (`stopped`).
+
+        Raises LoadError when the client failed, TimeoutError when it is late.
+        """
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -139,13 +143,13 @@ class LoadProcess:
 
     def _finish(self) -> LoadResult:
         code = self._process.returncode
-        if code != 0 and not self._stopped:
+        if code not in (0, NOT_OVER) and not self._stopped:
             raise LoadError(f"the load client ended with code {code}: {_last_lines(self.folder / _LOG)}")
         run = {
             "began_s": self.began_s,
             "ended_s": time.time(),
             "exit_code": code,
-            "stopped": self._stopped,
+            "stopped": code != 0,
         }
         (self.folder / _RUN).write_text(json.dumps(run) + "\n", encoding="utf-8")
         write_parquet(read_records(self.folder), self.folder / _PARQUET)

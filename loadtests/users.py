@@ -19,10 +19,10 @@ from locust.runners import MasterRunner, WorkerRunner
 from loadtests.clockprobe import ClockProbe, answer_workers
 from loadtests.clocks import write_clock
 from loadtests.driver import Driver
+from loadtests.exits import CRASHED, NOT_OVER
 from loadtests.plan import Endpoint, read_plan
 from loadtests.records import RequestRecord
 
-EXIT_CRASHED = 70
 _PARENT_CHECK_S = 1.0
 _WORKER_CHECK_S, _WORKER_CHECKS = 1.0, 5  # after the 3 s without a sign of life that Locust calls missing
 _log = logging.getLogger(__name__)
@@ -63,8 +63,7 @@ class LoadRun:
         events.user_error.add_listener(lambda **_: self._crashed())
         events.quitting.add_listener(lambda **_: self.finish())
         runner = self._environment.runner
-        if not isinstance(runner, WorkerRunner):
-            gevent.spawn(self._watch_parent, os.getppid())
+        gevent.spawn(self._watch_parent, os.getppid())
         if isinstance(runner, MasterRunner):
             runner.register_message("load_done", self._worker_done)
             answer_workers(runner)
@@ -79,12 +78,13 @@ class LoadRun:
         self._environment.runner.quit()
 
     def _watch_workers(self, runner: MasterRunner) -> None:
-        """A worker that died takes its share of the load with it, and would be waited for for ever: a failed run."""
-        missing = 0
-        while missing < _WORKER_CHECKS:
+        """A worker that died or left takes its share of the load with it, and would be waited for for ever: a failed run."""
+        came = lost = 0
+        while lost < _WORKER_CHECKS:
             gevent.sleep(_WORKER_CHECK_S)
-            missing = missing + 1 if runner.clients.missing else 0
-        _log.error("a load worker died or hangs; its part of the load was not sent")
+            came = max(came, len(runner.clients))
+            lost = lost + 1 if runner.clients.missing or len(runner.clients) < came else 0
+        _log.error("a load worker died, hangs or was ended; its part of the load was not sent")
         self._crashed()
 
     def _spawned(self) -> None:
@@ -102,17 +102,26 @@ class LoadRun:
     def _worker_done(self, msg: Any, **_: Any) -> None:
         self._done.add(msg.data["worker"])
         if msg.data["crashed"]:
-            self._environment.process_exit_code = EXIT_CRASHED
-        if msg.data["crashed"] or len(self._done) == self.plan.processes:
+            self._environment.process_exit_code = CRASHED
+            self._environment.runner.quit()
+        elif len(self._done) == self.plan.processes:
+            self._over()
             self._environment.runner.quit()
 
     def _crashed(self) -> None:
         """Our own fault, not the server's: nothing measured so far can be trusted, end now and say so."""
-        self._environment.process_exit_code = EXIT_CRASHED
+        self._environment.process_exit_code = CRASHED
         gevent.spawn(self._report_done, crashed=True)
+
+    def _over(self) -> None:
+        """The plan was carried out to its end: only from here on is an end of this process the planned one."""
+        if self._environment.process_exit_code == NOT_OVER:
+            self._environment.process_exit_code = 0
 
     def _report_done(self, *, crashed: bool) -> None:
         runner = self._environment.runner
+        if not crashed:
+            self._over()
         if isinstance(runner, WorkerRunner):
             runner.send_message("load_done", {"worker": runner.worker_index, "crashed": crashed})
         else:
@@ -140,7 +149,7 @@ class LoadRun:
         if self._driver is not None:
             self._driver.finish()
             if self._driver.crashed:
-                self._environment.process_exit_code = EXIT_CRASHED
+                self._environment.process_exit_code = CRASHED
 
     def _conclude(self) -> None:
         self.driver.drain()

@@ -75,6 +75,10 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
         for part, seconds in summary.get("mean_time_split", {}).items():
             click.echo(f"mean {part}: {seconds}")
         click.echo(f"records: {folder}")
+    if result.stopped:
+        raise click.ClickException(
+            f"the load client was ended before its plan was over; what it measured until then is in {folder}"
+        )
 
 
 def _run(
