@@ -1,7 +1,6 @@
 """`inferwatch load`: options or a plan file -> a load run on one engine, its records and its summary."""
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from inferwatch.stack.settings import Settings
 if TYPE_CHECKING:
     from loadtests.plan import LoadPlan
     from loadtests.run import LoadProcess, LoadResult
+    from loadtests.split import TimeSplit
     from slo.spec import Spec
 
 
@@ -66,14 +66,13 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
         result = _run(chosen, folder, wish, labels, reporter)
     summary = report.summarise(result, spec.load.client)
-    if wish["prometheus"]:
-        summary["mean_time_split"] = _split(result, wish)
+    split = _split(result, wish) if wish["prometheus"] else None
     if as_json:
-        click.echo(json.dumps(summary))
+        click.echo(json.dumps(summary | ({"mean_time_split": split.to_json()} if split else {})))
     else:
         Console().print(report.table(summary))
-        for part, seconds in summary.get("mean_time_split", {}).items():
-            click.echo(f"mean {part}: {seconds}")
+        for line in split.lines() if split else ():
+            click.echo(line)
         click.echo(f"records: {folder}")
     if result.stopped:
         raise click.ClickException(
@@ -146,14 +145,14 @@ def _announced(file: Path, service: str, port: int) -> Iterator[None]:
         config.write_json(file, [])
 
 
-def _split(result: "LoadResult", wish: dict[str, Any]) -> dict[str, Any]:
+def _split(result: "LoadResult", wish: dict[str, Any]) -> "TimeSplit":
     """Asked a scrape after the end, so that the engine's last counts are there."""
     from inferwatch.promapi.prometheus import Prometheus
     from loadtests.split import SETTLE_S, split
 
     time.sleep(max(0.0, result.ended_s + SETTLE_S - time.time()))
     with Prometheus(wish["prometheus"]) as prometheus:
-        return dataclasses.asdict(split(result, prometheus, wish["matchers"]))
+        return split(result, prometheus, wish["matchers"])
 
 
 def _run_pairs(
