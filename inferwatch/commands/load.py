@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from inferwatch.commands.load_options import load_options, plan_of
-from inferwatch.commands.options import settings_of, stack_folder
+from inferwatch.commands.options import HostPort, settings_of, stack_folder
 from inferwatch.stack import state
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter
@@ -42,6 +42,17 @@ if TYPE_CHECKING:
 )
 @click.option("--prometheus", help="Split the time by what this Prometheus knows of the engine.")
 @click.option("--matchers", default="", help='Which engine series, such as service="llm".  [default: all]')
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Wait for so many of `load-worker` instead of --processes."
+)
+@click.option(
+    "--bind",
+    type=HostPort(),
+    default="127.0.0.1:5557",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where they join; whoever reaches it can join: a private network only.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
 @stack_folder
 def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path | None, **wish: Any) -> None:
@@ -56,6 +67,8 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     settings = settings_of(run_dir)
     spec = slo_spec.load(settings.spec_path)
     chosen = plan_of(lambda: url or _engine(settings), wish, spec)
+    if wish["workers"]:
+        chosen = _spread(chosen, wish)
     folder = records or settings.run_dir / "load" / time.strftime("%Y%m%d-%H%M%S")
     labels = dict(_pair(label) for label in wish["labels"])
     reporter = Reporter(Console(stderr=True))
@@ -80,6 +93,13 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
         )
 
 
+def _spread(plan: "LoadPlan", wish: dict[str, Any]) -> "LoadPlan":
+    """The plan for workers that come from elsewhere."""
+    if wish["against"]:
+        raise click.UsageError("--workers: pairs with --against are run from one host; leave one of them out")
+    return plan.model_copy(update={"processes": wish["workers"]})
+
+
 def _run(
     plan: "LoadPlan", folder: Path, wish: dict[str, Any], labels: dict[str, str], reporter: Reporter
 ) -> "LoadResult":
@@ -93,7 +113,8 @@ def _run(
         return True
 
     with _shown(plan, folder, wish, reporter) as ended:
-        result = run.run_load(plan, folder, on_tick=tick)
+        listen = wish["bind"] if wish["workers"] else None
+        result = run.run_load(plan, folder, on_tick=tick, listen=listen)
         ended(result)
     return result
 
