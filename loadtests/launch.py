@@ -1,5 +1,6 @@
 """The command lines of the load client, Locust in its own process: alone, as a master, as a worker elsewhere."""
 
+import itertools
 import math
 import os
 import socket
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOG = "locust.log"
 _LOOPBACK = "127.0.0.1"
 _WORKERS_COME_S = 600
+_TABLES = "Type     Name"
 
 
 def client_command(
@@ -58,10 +60,11 @@ def start(command: list[str], folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def failure(code: int, folder: Path, count: int = 8) -> str:
-    """What to say of a client that ended with *code*: the end of its log, and where it is."""
+    """What to say of a client that ended with *code*: the end of its log, before Locust's tables, and where it is."""
     path = folder / LOG
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return f"the load client ended with code {code}: see {path}\n" + "\n".join(lines[-count:])
+    said = list(itertools.takewhile(lambda line: not line.startswith(_TABLES), lines))
+    return f"the load client ended with code {code}: see {path}\n" + "\n".join(said[-count:])
 
 
 def _locust(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import signal
+import socket
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ class LoadRun:
         """Start the clock, in every process that has users (a master has none)."""
         if not self._begun and not self._is_master:
             self._begun = True
-            gevent.spawn(self._begin).link_exception(lambda _: self._crashed())
+            gevent.spawn(self._begin).link_exception(self._broke)
 
     def _begin(self) -> None:
         if self._probe is not None:
@@ -127,6 +128,7 @@ class LoadRun:
     def _worker_done(self, msg: Any, **_: Any) -> None:
         self._ended[msg.data["worker"]] = code = msg.data["code"]
         if code == CRASHED:
+            _log.error("worker %(worker)d on %(host)s: %(why)s", msg.data)
             self._end(CRASHED)
         elif self._all_ended and NOT_OVER not in self._ended.values():
             self._end(0)
@@ -135,18 +137,23 @@ class LoadRun:
     def _all_ended(self) -> bool:
         return len(self._ended) == self.plan.processes
 
-    def _crashed(self) -> None:
+    def _crashed(self, why: str = "") -> None:
         """Our own fault, not the server's: nothing measured so far can be trusted, end now and say so."""
-        gevent.spawn(self._end, CRASHED)
+        gevent.spawn(self._end, CRASHED, why)
 
-    def _end(self, code: int) -> None:
+    def _broke(self, greenlet: Any) -> None:
+        """The same, of a greenlet of ours; what it raised is in this process's log, and told to the master."""
+        self._crashed(f"{type(greenlet.exception).__name__}: {greenlet.exception}")
+
+    def _end(self, code: int, why: str = "") -> None:
         """End with *code*, or tell the master that this worker does; a crash stands."""
         runner = self._environment.runner
         if self._environment.process_exit_code != CRASHED:
             self._environment.process_exit_code = code
         if isinstance(runner, WorkerRunner):
             code = self._environment.process_exit_code
-            runner.send_message("load_done", {"worker": runner.worker_index, "code": code})
+            end = {"worker": runner.worker_index, "code": code, "host": socket.gethostname(), "why": why}
+            runner.send_message("load_done", end)
         elif not self._started:
             os.kill(os.getpid(), signal.SIGTERM)  # Locust waits for workers, and hears nothing else meanwhile
         else:
@@ -197,7 +204,7 @@ class LoadRun:
     def _start_conclusion(self) -> None:
         if not self._concluding:
             self._concluding = True
-            gevent.spawn(self._conclude).link_exception(lambda _: self._crashed())
+            gevent.spawn(self._conclude).link_exception(self._broke)
 
     def _conclude(self) -> None:
         crashed = False

@@ -19,9 +19,11 @@ import psutil
 import pytest
 
 from loadtests.clocks import boot_id, read_clocks
+from loadtests.gates import GateExit, judge
 from loadtests.launch import start, worker_command
 from loadtests.plan import Arrival, LoadPlan, closed, parse_plan
 from loadtests.run import LoadError, LoadProcess, read_health, read_result
+from slo import spec as slo_spec
 
 HOST = """
 import sys, time
@@ -127,6 +129,8 @@ def test_the_masters_folder_holds_all_and_each_host_keeps_its_own(server: Any, t
         }
     assert {sample["worker"] for sample in read_health(result.folder)} == {0, 1}
     assert read_result(result.folder).records == result.records
+    outcomes = {check.name: check.outcome for check in judge([result], None, slo_spec.load()).checks}
+    assert GateExit.NO_DATA not in outcomes.values()
 
 
 def test_a_host_that_is_lost_fails_the_run(server: Any, tmp_path: Path) -> None:
@@ -149,6 +153,15 @@ def test_a_run_that_is_stopped_brings_its_records_home(server: Any, tmp_path: Pa
     assert result.stopped
     assert [(r.outcome, r.chunks > 0) for r in result.records] == [("unfinished", True)] * 4
     assert set(read_clocks(result.folder)) == {0, 1}
+
+
+def test_a_file_that_a_host_lacks_is_named_by_the_master(server: Any, tmp_path: Path) -> None:
+    """The token is read on the worker's host; whoever started the run hears which one is missing, and where."""
+    plan = _plan(server.url, closed(2, 60), token_file=str(tmp_path / "token"))
+    with _run(plan, tmp_path) as (process, _), pytest.raises(LoadError, match=r"worker \d on \S+: .*token"):
+        process.wait(40)
+
+    assert server.seen == []
 
 
 def test_a_worker_too_many_fails_the_run(server: Any, tmp_path: Path) -> None:
