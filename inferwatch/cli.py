@@ -29,6 +29,9 @@ COMMANDS = (
     ),
     Command("render", "inferwatch.commands.render", "Draw dashboards as HTML and PNG, without Grafana."),
     Command("load", "inferwatch.commands.load", "Load one engine as clients do, and say what they saw."),
+    Command(
+        "load-worker", "inferwatch.commands.load_worker", "This host's part of a load run on several hosts."
+    ),
     Command("gate", "inferwatch.commands.gate", "Hold a load run against the gates of slo.yaml."),
     Command(
         "gate-demo", "inferwatch.commands.gate_demo", "Try the gate on simulated builds of known slowness."

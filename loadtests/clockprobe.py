@@ -1,12 +1,11 @@
 """Locust messages between a worker and its master -> that worker's clock, measured. Runs on gevent."""
 
-import time
 from typing import Any
 
 from gevent.event import AsyncResult
 
 from loadtests.clocks import Exchange, WorkerClock, best_offset, boot_id
-from loadtests.transport import wall_offset_ns
+from loadtests.transport import now_ns, wall_offset_ns
 
 _ASK, _ANSWER = "clock_ask", "clock_answer"
 _QUESTIONS = 9
@@ -14,10 +13,10 @@ _PATIENCE_S = 3.0
 
 
 def answer_workers(runner: Any) -> None:
-    """On a master: tell each worker that asks what the wall clock says."""
+    """On a master: tell each worker that asks what the clocks say."""
 
     def asked(environment: Any, msg: Any, **_: Any) -> None:
-        answer = {"master_s": time.time(), "boot_id": boot_id(), "wall_offset_s": wall_offset_ns() / 1e9}
+        answer = {"master_s": now_ns() / 1e9, "boot_id": boot_id(), "wall_offset_s": wall_offset_ns() / 1e9}
         environment.runner.send_message(_ANSWER, answer, client_id=msg.node_id)
 
     runner.register_message(_ASK, asked)
@@ -36,10 +35,10 @@ class ClockProbe:
         exchanges, said = [], {}
         for _ in range(_QUESTIONS):
             self._answer = AsyncResult()
-            asked_s = time.time()
+            asked_s = now_ns() / 1e9
             self._runner.send_message(_ASK, {})
             said = self._answer.get(timeout=_PATIENCE_S)
-            exchanges.append(Exchange(asked_s, said["master_s"], time.time()))
+            exchanges.append(Exchange(asked_s, said["master_s"], now_ns() / 1e9))
         offset_s, error_s = best_offset(exchanges)
         return WorkerClock(
             worker=self._runner.worker_index,
@@ -48,5 +47,6 @@ class ClockProbe:
             master_wall_offset_s=said["wall_offset_s"],
             offset_s=offset_s,
             error_s=error_s,
+            wall_offset_s=offset_s + said["wall_offset_s"] - wall_offset_ns() / 1e9,
             asked=len(exchanges),
         )

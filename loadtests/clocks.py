@@ -1,8 +1,9 @@
 """Clocks of load workers against the master's -> how far apart, how sure, and records put on one time line.
 
 Processes of one host share its monotonic clock (same boot id), so their stamps need nothing. Workers of other
-hosts are asked a few times what the master's wall clock says; the quickest answer gives the offset, and half its
-round trip is the most it can be wrong by.
+hosts ask a few times what the master's monotonic clock says; the quickest answer gives the offset, and half its
+round trip is the most it can be wrong by. They ask again at the end: what the clocks drifted apart meanwhile is part of
+the stated error. Wall clocks, which may be set or steered while the run goes on, move no stamp.
 """
 
 import dataclasses
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from loadtests.recorder_files import clock_file
 from loadtests.records import RequestRecord
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -22,7 +24,11 @@ _STAMPS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WorkerClock:
-    """`offset_s`: what must be added to the worker's wall clock to get the master's; at most `error_s` wrong."""
+    """`offset_s`: what must be added to the worker's monotonic stamps to get the master's; at most `error_s` wrong.
+
+    `wall_offset_s` is the same between their wall clocks, `drift_s` by how much offset_s grew until the end of the run
+    (None: not measured again), `master_wall_offset_s` the master's Unix minus monotonic time.
+    """
 
     worker: int
     boot_id: str
@@ -30,17 +36,25 @@ class WorkerClock:
     master_wall_offset_s: float
     offset_s: float
     error_s: float
+    wall_offset_s: float
     asked: int
+    drift_s: float | None = None
 
     @property
     def same_host(self) -> bool:
         """True when worker and master count on the same monotonic clock."""
         return bool(self.boot_id) and self.boot_id == self.master_boot_id
 
+    def until(self, later: "WorkerClock") -> "WorkerClock":
+        """This clock with what *later*, measured at the end of the run, says of its drift."""
+        drift_s = later.offset_s - self.offset_s
+        error_s = max(self.error_s, abs(drift_s) + later.error_s)
+        return dataclasses.replace(self, drift_s=drift_s, error_s=error_s)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question: wall clock when asked and when answered (worker's), and what the master's said; seconds."""
+    """One question: monotonic clock when asked and when answered (worker's), and what the master's said; seconds."""
 
     asked_s: float
     master_s: float
@@ -61,8 +75,8 @@ def best_offset(exchanges: Iterable[Exchange]) -> tuple[float, float]:
 
 def write_clock(clock: WorkerClock, folder: Path) -> None:
     """Keep a worker's clock beside its records."""
-    path = folder / f"clock-{clock.worker}.json"
-    path.write_text(json.dumps(dataclasses.asdict(clock)) + "\n", encoding="utf-8")
+    text = json.dumps(dataclasses.asdict(clock)) + "\n"
+    clock_file(folder, clock.worker).write_text(text, encoding="utf-8")
 
 
 def read_clocks(folder: Path) -> dict[int, WorkerClock]:
@@ -78,8 +92,7 @@ def aligned(records: Iterable[RequestRecord], clocks: dict[int, WorkerClock]) ->
         if clock is None or clock.same_host:
             yield record
             continue
-        shift = record.wall_offset_s + clock.offset_s - clock.master_wall_offset_s
         moved: dict[str, Any] = {
-            name: value + shift for name in _STAMPS if (value := getattr(record, name)) is not None
+            name: value + clock.offset_s for name in _STAMPS if (value := getattr(record, name)) is not None
         }
         yield dataclasses.replace(record, **moved, wall_offset_s=clock.master_wall_offset_s)

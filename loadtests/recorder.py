@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import gevent
+import gevent.lock
 
 from loadtests.recorder_files import health_file, records_file
 from loadtests.records import RequestRecord, to_line
@@ -28,6 +29,7 @@ class Recorder:
         self._records: BinaryIO = records_file(folder, worker).open("ab", _BUFFER_BYTES)
         self._health: BinaryIO = health_file(folder, worker).open("ab", _BUFFER_BYTES)
         self._worker = worker
+        self._closing = gevent.lock.BoundedSemaphore(1)
         self._watch: gevent.Greenlet | None = None
         self._lags: list[float] = []
         self._sampled_ns, self._sampled_cpu_s = now_ns(), time.process_time()
@@ -49,14 +51,15 @@ class Recorder:
         self.written += 1
 
     def close(self) -> None:
-        """Flush and close; nothing can be written after."""
-        if self._watch is not None:
-            self._watch.kill()
-            self._watch = None
-            gc.enable()
-            self._sample(now_ns())
-        for file in (self._records, self._health):
-            file.close()
+        """Flush and close; nothing can be written after. Who calls while another greenlet does waits for it."""
+        with self._closing:
+            if self._watch is not None:
+                self._watch.kill()
+                self._watch = None
+                gc.enable()
+                self._sample(now_ns())
+            for file in (self._records, self._health):
+                file.close()
 
     def _watch_health(self) -> None:
         flushed = self._sampled_ns = now_ns()

@@ -11,3 +11,8 @@ def records_file(folder: Path, worker: int) -> Path:
 def health_file(folder: Path, worker: int) -> Path:
     """Where worker number *worker* writes its own CPU share and event-loop lag."""
     return folder / f"client-{worker}.jsonl"
+
+
+def clock_file(folder: Path, worker: int) -> Path:
+    """Where worker number *worker* of several writes how its clocks stand against the master's."""
+    return folder / f"clock-{worker}.json"

@@ -25,7 +25,8 @@ def run_rounds(
     *folders* maps a folder to the server's base URL. Round n sends the same requests to each, and prompts that no
     round before it has sent: a server that was loaded earlier has no more of them in its prefix cache than a fresh
     one. What drifts on the machine meanwhile meets all servers alike. *told* hears of each run (its folder and
-    round) before it starts. Raises LoadError, before anything is sent, for servers that could not be compared after.
+    round) before it starts. Raises LoadError for servers that could not be compared after, before anything is sent,
+    and for a client that failed or was ended before its plan was over.
     """
     plans = {folder: plan.model_copy(update={"base_url": url.rstrip("/")}) for folder, url in folders.items()}
     identities = {folder: identity.collect(one, labels) for folder, one in plans.items()}
@@ -46,7 +47,10 @@ def run_rounds(
                 told(folder, number)
             where = folder / f"round-{number:02d}"
             identity.save(identities[folder], where)
-            run_load(plans[folder].model_copy(update=of_round), where)
+            if run_load(plans[folder].model_copy(update=of_round), where).stopped:
+                raise LoadError(
+                    f"{where}: the load client was ended before its plan was over; run the pairs again"
+                )
 
 
 def read_rounds(folder: Path) -> list[LoadResult]:

@@ -1,12 +1,9 @@
 """A plan -> Locust in its own process -> records on disk -> what was measured. Imports neither locust nor gevent."""
 
 import json
-import math
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from loadtests.clocks import aligned, read_clocks
+from loadtests.exits import NOT_OVER
+from loadtests.launch import client_command, failure, start
 from loadtests.plan import LoadPlan, read_plan, write_plan
 from loadtests.records import RequestRecord, read_jsonl, read_parquet, write_parquet
 
-_ROOT = Path(__file__).resolve().parent.parent
-_PLAN, _PARQUET, _LOG, _RUN = "plan.json", "records.parquet", "locust.log", "run.json"
+_PLAN, _PARQUET, _RUN = "plan.json", "records.parquet", "run.json"
 _STOP_GRACE_S = 10.0
 
 
@@ -31,7 +29,7 @@ class LoadError(RuntimeError):
 class LoadResult:
     """What a run left in *folder*. Times are Unix seconds. `exit_code` is the client's; 0 means it ran as planned.
 
-    `stopped` is true when the run was ended before its plan was over.
+    `stopped` is true when the run was ended, from here or from outside, before its plan was over.
     """
 
     folder: Path
@@ -50,6 +48,13 @@ class LoadResult:
     def health(self) -> tuple[dict[str, Any], ...]:
         """The client's own samples, one a second and worker; see `loadtests.recorder.Recorder`."""
         return tuple(read_health(self.folder))
+
+
+def refuse_used(folder: Path) -> None:
+    """Make *folder*; raises LoadError when it holds an earlier run, whose records would mix with the new one's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.glob("records-*.jsonl")):
+        raise LoadError(f"{folder}: holds an earlier run; choose another folder")
 
 
 def read_records(folder: Path) -> Iterator[RequestRecord]:
@@ -86,26 +91,20 @@ def read_result(folder: Path) -> LoadResult:
 class LoadProcess:
     """A load run under way. Start it, do other things, then `wait` for its end or `stop` it at once."""
 
-    def __init__(self, plan: LoadPlan, folder: Path) -> None:
-        """Write the plan and start the client; *folder* is made and must hold no earlier run."""
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.glob("records-*.jsonl")):
-            raise LoadError(f"{folder}: holds an earlier run; choose another folder")
+    def __init__(self, plan: LoadPlan, folder: Path, listen: tuple[str, int] | None = None) -> None:
+        """Write the plan and start the client; *folder* is made and must hold no earlier run.
+
+        With *listen*, (host, port), the plan's processes are not started here: the client waits there until so many
+        workers have joined, and *folder* gets their records when they are done.
+        """
+        refuse_used(folder)
         write_plan(plan, folder / _PLAN)
         self.plan = plan
         self.folder = folder
+        self.listen = listen
         self._stopped = False
         self.began_s = time.time()
-        with (folder / _LOG).open("wb") as log:
-            self._process = subprocess.Popen(
-                _command(plan, folder),
-                cwd=_ROOT,
-                env={**os.environ, "PYTHONPATH": str(_ROOT)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+        self._process = start(client_command(plan, folder / _PLAN, folder, listen), folder)
 
     @property
     def pid(self) -> int:
@@ -118,7 +117,10 @@ class LoadProcess:
         return self._process.poll() is None
 
     def wait(self, timeout_s: float | None = None) -> LoadResult:
-        """Wait for the end of the plan; raises LoadError when the client failed, TimeoutError when it is late."""
+        """Wait for the end of the plan, or of a client that was ended before it (`stopped`).
+
+        Raises LoadError when the client failed, TimeoutError when it is late.
+        """
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -139,13 +141,13 @@ class LoadProcess:
 
     def _finish(self) -> LoadResult:
         code = self._process.returncode
-        if code != 0 and not self._stopped:
-            raise LoadError(f"the load client ended with code {code}: {_last_lines(self.folder / _LOG)}")
+        if code not in (0, NOT_OVER) and not self._stopped:
+            raise LoadError(failure(code, self.folder))
         run = {
             "began_s": self.began_s,
             "ended_s": time.time(),
             "exit_code": code,
-            "stopped": self._stopped,
+            "stopped": code != 0,
         }
         (self.folder / _RUN).write_text(json.dumps(run) + "\n", encoding="utf-8")
         write_parquet(read_records(self.folder), self.folder / _PARQUET)
@@ -158,13 +160,14 @@ def run_load(
     *,
     on_tick: Callable[[LoadProcess], bool] | None = None,
     tick_s: float = 0.5,
+    listen: tuple[str, int] | None = None,
 ) -> LoadResult:
-    """Run *plan* to its end, records in *folder*.
+    """Run *plan* to its end, records in *folder*; *listen* as for `LoadProcess`.
 
     *on_tick* is called every *tick_s* seconds; when it returns False the run is stopped at once. An exception
     in it (KeyboardInterrupt too) stops the run first. Raises LoadError.
     """
-    process = LoadProcess(plan, folder)
+    process = LoadProcess(plan, folder, listen)
     try:
         while process.running:
             if on_tick is not None and not on_tick(process):
@@ -174,29 +177,3 @@ def run_load(
         process.stop()
         raise
     return process.wait()
-
-
-def _command(plan: LoadPlan, folder: Path) -> list[str]:
-    peak = max((max(s.start, s.end) for s in plan.arrival.segments), default=1.0)
-    per_process = math.ceil(peak / plan.processes) if plan.arrival.kind == "closed" else 1
-    users = str(max(per_process, 1) * plan.processes)
-    command = [sys.executable, "-m", "locust", "-f", str(_ROOT / "loadtests" / "locustfile.py")]
-    command += ["--headless", "--only-summary", "--stop-timeout", "0", "--loglevel", "WARNING"]
-    command += ["-u", users, "-r", users, "--plan", str(folder / _PLAN), "--records", str(folder)]
-    if plan.processes > 1:
-        # A port of its own: on Locust's default one, workers of two runs at a time would join one master.
-        host, port = "127.0.0.1", str(_free_port())
-        command += ["--processes", str(plan.processes), "--master-host", host, "--master-port", port]
-        command += ["--master-bind-host", host, "--master-bind-port", port]
-    return [*command, "MixUser"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _last_lines(path: Path, count: int = 8) -> str:
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return f"see {path}\n" + "\n".join(lines[-count:])

@@ -1,11 +1,13 @@
 """A run and the engine's own histograms in Prometheus -> where the client's time went, on average.
 
-connect, network and serialisation (client minus server), queue, prefill, decode: they add up to what the client
-waited. Means are exact here where quantiles of parts would not add up. The server's side holds all its traffic in
-the window; `server_requests` beside the client's own count shows when that was more than this run.
+network and serialisation (client minus server), queue, prefill, decode, and what the server does not name: they add
+up to the client's time from sending to the end of the answer. Connecting comes before that. Means are exact here where
+quantiles of parts would not add up. The server's side holds all its traffic in the window; `same_requests` says whether
+that was more than this run.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from inferwatch.promapi.prometheus import Prometheus
 from loadtests.run import LoadResult
@@ -16,13 +18,18 @@ SETTLE_S = 15.0  # so that the scrape after the last answer lies inside the wind
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Mean seconds a request; None where the engine has no such series, or counted nothing in the window."""
+    """Mean seconds a request; None where the engine has no such series, or counted nothing in the window.
+
+    connect_s + client_e2e_s is what a request took; network_s + queue_s + prefill_s + decode_s + server_rest_s is
+    client_e2e_s. `server_rest_s` is the server's own time in none of its three stages: tokenising, its HTTP side.
+    """
 
     connect_s: float | None
     network_s: float | None
     queue_s: float | None
     prefill_s: float | None
     decode_s: float | None
+    server_rest_s: float | None
     client_e2e_s: float | None
     server_e2e_s: float | None
     client_requests: int
@@ -34,6 +41,23 @@ class TimeSplit:
         if self.server_requests is None or not self.client_requests:
             return None
         return abs(self.server_requests / self.client_requests - 1) <= 0.02
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, JSON-ready."""
+        return {**asdict(self), "same_requests": self.same_requests}
+
+    def lines(self) -> list[str]:
+        """For people: a part a line in milliseconds, and what the engine's side is worth."""
+        parts = {name: value for name, value in asdict(self).items() if name.endswith("_s")}
+        shown = [f"mean {_spoken(name)}: {_milliseconds(value)}" for name, value in parts.items()]
+        if self.same_requests:
+            return shown
+        counted = "unknown" if self.server_requests is None else f"{self.server_requests:.0f}"
+        fault = "unknown whether these are" if self.same_requests is None else "these are not"
+        return [
+            *shown,
+            f"{fault} the same requests: the engine counted {counted}, this run {self.client_requests} good answers",
+        ]
 
 
 def split(result: LoadResult, prometheus: Prometheus, matchers: str) -> TimeSplit:
@@ -57,14 +81,37 @@ def split(result: LoadResult, prometheus: Prometheus, matchers: str) -> TimeSpli
         f"sum(increase({engine.REQUEST_DURATION_SECONDS}_count{{{matchers}}}[{window}s]))", at=end
     )
     mine = sum(client) / len(client) if client else None
+    queue, prefill, decode = (
+        server_mean(name)
+        for name in (
+            engine.REQUEST_QUEUE_SECONDS,
+            engine.REQUEST_PREFILL_SECONDS,
+            engine.REQUEST_DECODE_SECONDS,
+        )
+    )
     return TimeSplit(
         connect_s=sum(connect) / len(connect) if connect else None,
-        network_s=mine - server if mine is not None and server is not None else None,
-        queue_s=server_mean(engine.REQUEST_QUEUE_SECONDS),
-        prefill_s=server_mean(engine.REQUEST_PREFILL_SECONDS),
-        decode_s=server_mean(engine.REQUEST_DECODE_SECONDS),
+        network_s=_rest(mine, server),
+        queue_s=queue,
+        prefill_s=prefill,
+        decode_s=decode,
+        server_rest_s=_rest(server, queue, prefill, decode),
         client_e2e_s=mine,
         server_e2e_s=server,
         client_requests=len(good),
         server_requests=counted,
     )
+
+
+def _rest(whole: float | None, *parts: float | None) -> float | None:
+    """What of *whole* is in none of *parts*; None when one of them is unknown."""
+    known = [part for part in parts if part is not None]
+    return None if whole is None or len(known) < len(parts) else whole - sum(known)
+
+
+def _spoken(name: str) -> str:
+    return name.removesuffix("_s").replace("_", " ")
+
+
+def _milliseconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value * 1e3:.2f} ms"

@@ -31,6 +31,7 @@ _SO_TIMESTAMPNS = getattr(
 _TIMESPEC = struct.Struct("@ll")
 _CONTROL_BYTES = _socket_names.CMSG_SPACE(_TIMESPEC.size)
 _STAMP_TRIES, _STAMP_TRY_SECONDS = 50, 0.01
+_CLOCK_TRIES, _CLOCK_SPREAD_NS = 3, 10_000
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK)
 _RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
 
@@ -39,15 +40,18 @@ now_ns = time.monotonic_ns
 
 def wall_offset_ns() -> int:
     """Unix time minus monotonic time, read now; changes as NTP steers the wall clock."""
-    before = now_ns()
-    wall = time.time_ns()
-    return wall - (before + now_ns()) // 2
+    for _ in range(_CLOCK_TRIES):
+        before, wall, after = now_ns(), time.time_ns(), now_ns()
+        if after - before < _CLOCK_SPREAD_NS:
+            break  # else this process was interrupted between the two clocks, and the middle says little
+    return wall - (before + after) // 2
 
 
 class Connection:
     """One connected socket; use `Connection.open`. Not for two greenlets at once."""
 
     __slots__ = (
+        "_last_ns",
         "_offset_ns",
         "_readable",
         "_sock",
@@ -63,6 +67,7 @@ class Connection:
         self._sock = sock
         self._readable = Readable(sock.fileno())
         self._offset_ns = 0
+        self._last_ns = 0
         self._tls: ssl.SSLObject | None = None
         self._tls_arrived = (0, False)
         self.idle_since_ns = 0
@@ -84,6 +89,7 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         """Hand all of *data* to the kernel; raises `TransportError` reset."""
+        self._last_ns = now_ns()
         if self._tls is not None:
             self._tls.write(data)
             data = self._tls_out.read()
@@ -101,7 +107,10 @@ class Connection:
         self._offset_ns = offset_ns
 
     def receive(self) -> tuple[bytes, int, bool]:
-        """(bytes, monotonic arrival in ns, was it the kernel's stamp); b"" when the peer closed. Waits if need be."""
+        """(bytes, monotonic arrival in ns, was it the kernel's stamp); b"" when the peer closed. Waits if need be.
+
+        Stamps never go back, nor before the last `send`: a kernel's stamp that would is not used.
+        """
         if self._tls is None:
             return self._receive_raw()
         while True:
@@ -140,14 +149,15 @@ class Connection:
                 if error.errno in _AGAIN:
                     continue
                 raise _reset(error) from error
-            stamp = now_ns()
+            stamp, by_kernel = now_ns(), False
             for _, kind, payload in control:
                 if kind == _SO_TIMESTAMPNS:
                     seconds, nanoseconds = _TIMESPEC.unpack(payload)
                     arrived = seconds * 1_000_000_000 + nanoseconds - self._offset_ns
-                    if arrived <= stamp:  # else the wall clock was stepped: trust our own
-                        return data, arrived, True
-            return data, stamp, False
+                    if self._last_ns <= arrived <= stamp:  # else the wall clock was stepped: trust our own
+                        stamp, by_kernel = arrived, True
+            self._last_ns = stamp
+            return data, stamp, by_kernel
 
     def _start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """TLS over memory buffers, so that encrypted reads keep their kernel stamps."""

@@ -41,13 +41,10 @@ def command(
     """
     try:
         verdict = _judge(run, baseline, spec_file)
+        _tell(verdict, markdown_file, as_json)
     except Exception as error:
-        raise GateCrashedError(f"the gate crashed, which is not a pass: {error!r}") from error
-    if markdown_file:
-        from loadtests import page
-
-        page.write(markdown_file, page.verdict_markdown(verdict))
-    _show(verdict, as_json)
+        told = f"the gate crashed, which is not a pass: {type(error).__name__}: {error}"
+        raise GateCrashedError(told) from error
     raise SystemExit(int(verdict.code))
 
 
@@ -67,9 +64,12 @@ def _judge(run: Path, baseline: Path | None, spec_file: Path | None) -> "Verdict
     return judge(runs, base, spec)
 
 
-def _show(verdict: "Verdict", as_json: bool) -> None:
+def _tell(verdict: "Verdict", markdown_file: Path | None, as_json: bool) -> None:
+    from loadtests import page
     from loadtests.verdict import GateExit, verdict_json
 
+    if markdown_file:
+        page.write(markdown_file, page.verdict_markdown(verdict))
     if as_json:
         click.echo(json.dumps(verdict_json(verdict)))
         return

@@ -1,7 +1,6 @@
 """`inferwatch load`: options or a plan file -> a load run on one engine, its records and its summary."""
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ import click
 from rich.console import Console
 
 from inferwatch.commands.load_options import load_options, plan_of
-from inferwatch.commands.options import settings_of, stack_folder
+from inferwatch.commands.options import HostPort, settings_of, stack_folder
 from inferwatch.stack import state
 from inferwatch.stack.errors import StackError
 from inferwatch.stack.progress import Reporter
@@ -21,6 +20,7 @@ from inferwatch.stack.settings import Settings
 if TYPE_CHECKING:
     from loadtests.plan import LoadPlan
     from loadtests.run import LoadProcess, LoadResult
+    from loadtests.split import TimeSplit
     from slo.spec import Spec
 
 
@@ -42,6 +42,17 @@ if TYPE_CHECKING:
 )
 @click.option("--prometheus", help="Split the time by what this Prometheus knows of the engine.")
 @click.option("--matchers", default="", help='Which engine series, such as service="llm".  [default: all]')
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Wait for so many of `load-worker` instead of --processes."
+)
+@click.option(
+    "--bind",
+    type=HostPort(),
+    default="127.0.0.1:5557",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where they join; whoever reaches it can join: a private network only.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
 @stack_folder
 def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path | None, **wish: Any) -> None:
@@ -56,6 +67,8 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     settings = settings_of(run_dir)
     spec = slo_spec.load(settings.spec_path)
     chosen = plan_of(lambda: url or _engine(settings), wish, spec)
+    if wish["workers"]:
+        chosen = _spread(chosen, wish)
     folder = records or settings.run_dir / "load" / time.strftime("%Y%m%d-%H%M%S")
     labels = dict(_pair(label) for label in wish["labels"])
     reporter = Reporter(Console(stderr=True))
@@ -66,15 +79,25 @@ def command(url: str | None, records: Path | None, as_json: bool, run_dir: Path 
     with reporter.task(f"loading {chosen.base_url}, model {chosen.model}"):
         result = _run(chosen, folder, wish, labels, reporter)
     summary = report.summarise(result, spec.load.client)
-    if wish["prometheus"]:
-        summary["mean_time_split"] = _split(result, wish)
+    split = _split(result, wish) if wish["prometheus"] else None
     if as_json:
-        click.echo(json.dumps(summary))
+        click.echo(json.dumps(summary | ({"mean_time_split": split.to_json()} if split else {})))
     else:
         Console().print(report.table(summary))
-        for part, seconds in summary.get("mean_time_split", {}).items():
-            click.echo(f"mean {part}: {seconds}")
+        for line in split.lines() if split else ():
+            click.echo(line)
         click.echo(f"records: {folder}")
+    if result.stopped:
+        raise click.ClickException(
+            f"the load client was ended before its plan was over; what it measured until then is in {folder}"
+        )
+
+
+def _spread(plan: "LoadPlan", wish: dict[str, Any]) -> "LoadPlan":
+    """The plan for workers that come from elsewhere."""
+    if wish["against"]:
+        raise click.UsageError("--workers: pairs with --against are run from one host; leave one of them out")
+    return plan.model_copy(update={"processes": wish["workers"]})
 
 
 def _run(
@@ -90,7 +113,8 @@ def _run(
         return True
 
     with _shown(plan, folder, wish, reporter) as ended:
-        result = run.run_load(plan, folder, on_tick=tick)
+        listen = wish["bind"] if wish["workers"] else None
+        result = run.run_load(plan, folder, on_tick=tick, listen=listen)
         ended(result)
     return result
 
@@ -142,14 +166,14 @@ def _announced(file: Path, service: str, port: int) -> Iterator[None]:
         config.write_json(file, [])
 
 
-def _split(result: "LoadResult", wish: dict[str, Any]) -> dict[str, Any]:
+def _split(result: "LoadResult", wish: dict[str, Any]) -> "TimeSplit":
     """Asked a scrape after the end, so that the engine's last counts are there."""
     from inferwatch.promapi.prometheus import Prometheus
     from loadtests.split import SETTLE_S, split
 
     time.sleep(max(0.0, result.ended_s + SETTLE_S - time.time()))
     with Prometheus(wish["prometheus"]) as prometheus:
-        return dataclasses.asdict(split(result, prometheus, wish["matchers"]))
+        return split(result, prometheus, wish["matchers"])
 
 
 def _run_pairs(

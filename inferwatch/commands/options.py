@@ -12,6 +12,22 @@ from inferwatch.stack.settings import DEFAULT_BASE_PORT, Settings, default_setti
 Function = Callable[..., Any]
 
 
+class HostPort(click.ParamType[tuple[str, int]]):
+    """HOST:PORT -> (host, port)."""
+
+    name = "host:port"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            self.fail(f"{value!r}: write it as HOST:PORT, such as 10.0.0.5:5557", param, ctx)
+        return host, int(port)
+
+
 def stack_folder(function: Function) -> Function:
     """Add --dir."""
     return click.option(

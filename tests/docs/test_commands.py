@@ -27,6 +27,7 @@ RUN_BY = {
     "render": "tests/integration/test_dashboards.py",
     "dashboards verify": "tests/dashboards/test_grafana.py",
     "load": "tests/loadtests/test_live.py",
+    "load-worker": "tests/loadtests/test_hosts.py",
     "gate": "tests/loadtests/test_gates.py",
     "sweep": "tests/loadtests/test_sweep.py",
     "compare": "tests/loadtests/test_compare.py",

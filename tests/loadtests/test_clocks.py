@@ -1,12 +1,15 @@
 """Clock offsets by hand, and records of another host moved onto the master's time line."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from loadtests.clocks import Exchange, WorkerClock, aligned, best_offset, read_clocks, write_clock
 from loadtests.records import RequestRecord
 
-CLOCK = WorkerClock(1, "there", "here", 1000.0, 0.25, 0.002, 9)
+CLOCK = WorkerClock(1, "there", "here", 1000.0, 10.25, 0.002, 0.25, 9)
 
 
 def _record(worker: int) -> RequestRecord:
@@ -24,7 +27,7 @@ def test_the_quickest_exchange_decides() -> None:
 
 
 def test_another_hosts_stamps_move_and_its_gaps_do_not() -> None:
-    """Worker wall = 5.5 + 1010 = 1015.5, master wall = 1015.75, so 15.75 on the master's monotonic clock."""
+    """Sent at 5.5 of a clock that is 10.25 s behind the master's: 15.75. Unix time is by the master's wall clock."""
     ((moved),) = aligned([_record(1)], {1: CLOCK})
 
     assert (moved.sent_s, moved.wall_offset_s) == (15.75, 1000.0)
@@ -32,9 +35,28 @@ def test_another_hosts_stamps_move_and_its_gaps_do_not() -> None:
     assert moved.end_s - moved.scheduled_s == 1.0
 
 
+def test_a_wall_clock_that_is_set_during_the_run_moves_nothing() -> None:
+    """The worker's wall clock jumped by an hour between two requests: they stay 0 s apart."""
+    before, after = _record(1), dataclasses.replace(_record(1), wall_offset_s=1010.0 + 3600)
+    first, second = aligned([before, after], {1: CLOCK})
+
+    assert first == second
+
+
+def test_the_drift_of_a_run_is_part_of_the_error() -> None:
+    """Offset 10.25 ± 0.002 s, at the end 10.26 ± 0.005 s: it grew by 10 ms, so the first was up to 15 ms wrong by then."""
+    later = dataclasses.replace(CLOCK, offset_s=10.26, error_s=0.005)
+    steady = dataclasses.replace(CLOCK, error_s=0.0001)
+
+    assert CLOCK.until(later).drift_s == pytest.approx(0.01)
+    assert CLOCK.until(later).error_s == pytest.approx(0.015)
+    assert CLOCK.until(later).offset_s == 10.25
+    assert CLOCK.until(steady).error_s == 0.002
+
+
 def test_the_same_host_and_unmeasured_workers_stay() -> None:
     """One boot has one monotonic clock; a run of one process has no clock file."""
-    same = WorkerClock(1, "here", "here", 1000.0, 0.25, 0.002, 9)
+    same = dataclasses.replace(CLOCK, boot_id="here")
 
     assert list(aligned([_record(1), _record(2)], {1: same})) == [_record(1), _record(2)]
 

@@ -33,7 +33,7 @@ def _wait_for(condition: Any, timeout_s: float = 20) -> None:
 
 def test_importing_the_runner_brings_neither_locust_nor_gevent() -> None:
     """Monkey-patching belongs to the load process alone."""
-    names = "answer,clocks,compare,gates,http1,lengths,plan,quality,records,report,rounds,run,shapes,sse,stream,sweep,workload"
+    names = "answer,clocks,compare,gates,http1,join,lengths,plan,quality,records,report,rounds,run,shapes,sse,stream,sweep,workload"
     code = f"import sys\nfor n in '{names}'.split(','): __import__('loadtests.' + n)\n"
     code += "sys.exit(bool({'gevent', 'locust'} & set(sys.modules)))"
 

@@ -126,6 +126,22 @@ def test_gate_without_data_and_a_crashed_gate(tmp_path: Path) -> None:
     assert "not a pass" in crashed.output
 
 
+def test_a_gate_that_cannot_tell_its_verdict_crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that cannot be written, or a verdict that cannot be shown, is exit 70 too: nobody read the verdict."""
+    (tmp_path / "file").touch()
+    untold = _invoke("gate", str(tmp_path), "--markdown", str(tmp_path / "file" / "gate.md"))
+
+    def broken(_: object) -> None:
+        raise ValueError("no such outcome")
+
+    monkeypatch.setattr("loadtests.gates.verdict_json", broken)
+    unshown = _invoke("gate", str(tmp_path), "--json")
+
+    assert (untold.exit_code, unshown.exit_code) == (70, 70)
+    assert str(tmp_path / "file") in untold.output and "not a pass" in untold.output
+    assert "no such outcome" in unshown.output
+
+
 def test_sweep_names_what_is_wrong_with_its_file(tmp_path: Path) -> None:
     """A bad sweep file is one clean message with exit 1."""
     path = tmp_path / "sweep.yaml"
