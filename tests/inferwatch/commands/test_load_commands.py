@@ -134,7 +134,7 @@ def test_a_gate_that_cannot_tell_its_verdict_crashed(tmp_path: Path, monkeypatch
     def broken(_: object) -> None:
         raise ValueError("no such outcome")
 
-    monkeypatch.setattr("loadtests.gates.verdict_json", broken)
+    monkeypatch.setattr("loadtests.verdict.verdict_json", broken)
     unshown = _invoke("gate", str(tmp_path), "--json")
 
     assert (untold.exit_code, unshown.exit_code) == (70, 70)
