@@ -41,6 +41,7 @@ class Expected:
         level: share of events that are bad from the fault on; for a signal, what its statistic goes to.
         healthy: what a signal's statistic is before the fault.
         seen_as: the alert whose condition is what this one waits for, where that differs by fault.
+        refused: the engine that is down refuses its probes; else it may be silent, which is seen later.
         joins: another alert of its kind may fire for its service already, so that a group's interval is waited for.
         events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
         status: `resolved` where the fault must end an alert that always fires.
@@ -54,6 +55,7 @@ class Expected:
     level: float = 1.0
     healthy: float = 0.0
     seen_as: str | None = None
+    refused: bool = False
     joins: bool = False
     events_per_second: float | None = None
     status: Literal["firing", "resolved"] = "firing"

@@ -106,7 +106,7 @@ class Theory:
             return bound(self._spec, row, expected)
         if sent := DRIFT_BOUNDS.get(alert.name):
             return sent(self._spec, row, expected, lead)
-        known = detect_seconds(self._spec, alert, expected.level)
+        known = detect_seconds(self._spec, alert, expected.level, refused=expected.refused)
         if known is None:
             raise NoTheory(f"{alert.name}: nothing says how soon it may come")
         return known
