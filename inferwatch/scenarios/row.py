@@ -45,6 +45,7 @@ class Expected:
         joins: another alert of its kind may fire for its service already, so that a group's interval is waited for.
         events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
         status: `resolved` where the fault must end an alert that always fires.
+        afterwards: the fault itself cuts the way to people: it is told once it is mended, and its time counts from there.
         once: one incident is one notification: a second one that says firing fails the row.
         recovers_seconds: how long recovery is waited for; None where the run cannot show it.
         why_not_shown: the reason for that None.
@@ -59,6 +60,7 @@ class Expected:
     joins: bool = False
     events_per_second: float | None = None
     status: Literal["firing", "resolved"] = "firing"
+    afterwards: bool = False
     once: bool = False
     recovers_seconds: float | None = RECOVERY_SECONDS
     why_not_shown: str = ""

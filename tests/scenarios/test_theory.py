@@ -82,6 +82,12 @@ def test_a_refusal_is_told_before_silence() -> None:
     assert bound(row, Expected("ServiceDown")) == pytest.approx(36.0)
 
 
+def test_what_cuts_the_way_is_sent_again_after_it() -> None:
+    """Within 60 s, at the next slow evaluation 30 s later, and a new group's wait of 1 s."""
+    row = Row("cut", Nothing(None), stage="sentinel")
+    assert bound(row, Expected("AlertsNotSent", afterwards=True)) == pytest.approx(91.0)
+
+
 def test_an_alert_that_there_is_not_is_said() -> None:
     """A throughput floor without GPUs has no rule."""
     with pytest.raises(NoTheory, match="no rule ThroughputLow"):
