@@ -166,13 +166,16 @@ def _unserved_requests(scope: Scope, slo: Slo) -> str:
 
 
 def _availability(scope: Scope, slo: Slo) -> tuple[Record, ...]:
-    """Rates outlive an engine by a base window, so what is lost stands in their place, not on top."""
+    """Rates outlive an engine by a base window, so what is lost stands in their place, not on top.
+
+    It stands alone where there are no rates: the exporter is gone, and what serves nothing is charged on.
+    """
     lost = scope.recorded(records.UNSERVED_REQUESTS)
     requests, failures = scope.recorded(records.REQUESTS), scope.recorded(records.FAILURES)
     names = slo_labels(scope, slo)
     return (
-        Record(records.TOTAL_EVENTS, f"({lost} > {requests})\nor {requests}", names),
-        Record(records.BAD_EVENTS, f"({lost} > {failures})\nor {failures}", names),
+        Record(records.TOTAL_EVENTS, f"({lost} > {requests})\nor {requests}\nor {lost} > 0", names),
+        Record(records.BAD_EVENTS, f"({lost} > {failures})\nor {failures}\nor {lost} > 0", names),
     )
 
 

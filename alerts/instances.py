@@ -1,12 +1,18 @@
 """Raw series -> what is known of each engine instance: its model, whether it is down or hung.
 
-The model is remembered while an instance does not answer, because its series are gone exactly then.
+The model is remembered while an instance does not answer, because its series are gone exactly then. While the
+exporter does not answer, what was last known of the instance stands as long as it is in service discovery.
 """
 
 from alerts.promql import promql, window
 from alerts.rule import Record
 from alerts.scope import Scope
 from slo.names import canary, engine, labels, records
+from slo.spec import Spec
+
+UP_JOBS = f'job=~"{labels.JOB_ENGINE}|{labels.JOB_DIRECT}"'
+NEW, MET = f'model="{labels.MODEL_UNKNOWN}"', f'model!="{labels.MODEL_UNKNOWN}"'
+"""Instances that never answered since they are watched, and those that did."""
 
 UNREADABLE_REASONS = (engine.REASON_TOO_LARGE, engine.REASON_MALFORMED, engine.REASON_NO_ENGINE_METRICS)
 """The engine answers, but what it says cannot be used: not down, but not known to be well either."""
@@ -21,8 +27,23 @@ def instance_records(scope: Scope) -> tuple[Record, ...]:
         Record(records.INSTANCE_MODELS, _models(scope), scope.labels),
         Record(records.INSTANCE_MODEL, _model(scope), scope.labels),
         Record(records.INSTANCE_DOWN, _down(scope), scope.labels),
-        Record(records.INSTANCE_STUCK_REQUESTS, _stuck(scope), scope.labels),
+        Record(records.RANK_STUCK_REQUESTS, _stuck(scope), scope.labels),
+        Record(
+            records.INSTANCE_STUCK_REQUESTS,
+            f"sum by (instance, model) ({scope.recorded(records.RANK_STUCK_REQUESTS)}) > 0",
+            scope.labels,
+        ),
         Record(records.UNSERVED, _unserved(scope), scope.labels),
+    )
+
+
+def silence_seconds(spec: Spec) -> float:
+    """Return the most seconds until an engine that accepts and never answers is known for down, without the scrape.
+
+    Timeouts fill the base window, and the canary's next request has failed.
+    """
+    return max(
+        float(spec.intervals.base_window_seconds), spec.canary.interval_seconds + spec.canary.timeout_seconds
     )
 
 
@@ -44,7 +65,7 @@ def _model(scope: Scope) -> str:
           or on (instance)
             label_replace({several}, "model", "{labels.MODEL_SEVERAL}", "", "")
           or on (instance)
-            group by (instance, model) ({scope.recorded(records.INSTANCE_MODEL)} and on (instance) ({probes} == 0))
+            group by (instance, model) ({scope.recorded(records.INSTANCE_DOWN)} and on (instance) ({probes} == 0))
           or on (instance)
             label_replace(group by (instance) ({probes}), "model", "{labels.MODEL_UNKNOWN}", "", "")
         )
@@ -74,7 +95,13 @@ def _down(scope: Scope) -> str:
           )
         )
         or on (instance) {known} * 0
+        or on (instance) ({scope.recorded(records.INSTANCE_DOWN)} and on (instance) ({_unasked(scope)}))
     """)
+
+
+def _unasked(scope: Scope) -> str:
+    """Targets of which the exporter says nothing: it does not answer."""
+    return f"{scope.raw('up', UP_JOBS)} unless on (instance) {scope.raw(engine.PROBE_SUCCESS)}"
 
 
 def steps_rate(scope: Scope, span: str) -> str:
@@ -87,25 +114,51 @@ def steps_rate(scope: Scope, span: str) -> str:
 
 
 def _stuck(scope: Scope) -> str:
-    """The gauges of a hung engine freeze: work that stands through the window while no step is counted."""
+    """The gauges of a hung engine freeze: work that stands through the window while no step is counted.
+
+    After a gap in what the exporter says, what was known before it stands until the window is full again.
+    """
     hung = scope.spec.states.hung
     span = window(hung.window)
     fewest = max(2, hung.window // scope.spec.intervals.scrape_seconds - 1)
     by = "sum by (instance, model, dp_rank)"
     running, waiting = scope.raw(engine.REQUESTS_RUNNING), scope.raw(engine.REQUESTS_WAITING)
     steps = " ".join(steps_rate(scope, span).split())
+    probes = scope.raw(engine.PROBE_SUCCESS)
     return promql(f"""
-        sum by (instance, model) (
+        (
           (
             ({by} (min_over_time({running}{span})) + {by} (min_over_time({waiting}{span})))
             or {by} (min_over_time({running}{span}))
-          ) > 0
-          and (({steps}) == 0)
+          )
+          * (({steps}) == bool 0)
           and ({by} (count_over_time({running}{span})) >= {fewest})
+        )
+        or on (instance, model, dp_rank) (
+          {scope.recorded(records.RANK_STUCK_REQUESTS)}
+          unless on (instance) ({probes} == 0 or count_over_time({probes}{span}) >= {fewest})
+          and on (instance) {scope.raw("up", UP_JOBS)}
         )
     """)
 
 
 def _unserved(scope: Scope) -> str:
-    hung = scope.recorded(records.INSTANCE_STUCK_REQUESTS)
-    return f"min by (model) (({hung} > bool 0) or {scope.recorded(records.INSTANCE_DOWN)})"
+    """An engine serves as long as one of its ranks does.
+
+    What never answered is no outage beside an engine whose model is known: it may be loading.
+    """
+    down, known = scope.recorded(records.INSTANCE_DOWN), scope.recorded(records.INSTANCE_MODEL)
+    return promql(f"""
+        (
+          (
+            min by (model) (
+              min by (instance, model) ({scope.recorded(records.RANK_STUCK_REQUESTS)}) > 0
+              or on (instance, model) {down}
+            ) > 0
+          ) > bool 0
+          or group by (model) ({known}) * 0
+        )
+        unless on (model) (
+          {scope.recorded(records.INSTANCE_DOWN, NEW)} and on () {scope.recorded(records.INSTANCE_DOWN, MET)}
+        )
+    """)

@@ -12,7 +12,7 @@ from alerts.rule import Alert, Group, Record
 from alerts.scope import Scope
 from alerts.signals import signal_alerts, signal_records, throughput_alerts
 from alerts.stack_alerts import quick_stack_alerts, slow_stack_alerts
-from alerts.states import state_alerts, target_alerts, target_records
+from alerts.states import state_alerts, state_records, target_alerts, target_records
 from alerts.windows import period_events, period_records, promise_records, quick_records, resampled_records
 from slo.objectives import Slo
 from slo.spec import Spec
@@ -37,6 +37,7 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
                 *instance_records(scope),
                 *request_records(scope),
                 *(record for slo in answered for record in _judged(scope, slo)),
+                *state_records(scope),
                 *state_alerts(scope),
                 *(alert for slo in answered for alert in burn_alerts(scope, slo, "page")),
             ),

@@ -1,14 +1,21 @@
 """States of engines that are wrong at once, whatever the budget says -> alerts."""
 
+import math
+
 from alerts.burn_alerts import promise
-from alerts.instances import UNREADABLE_REASONS
+from alerts.instances import MET, NEW, UNREADABLE_REASONS, UP_JOBS, silence_seconds
 from alerts.promql import promql, window
 from alerts.rule import Alert, Record
 from alerts.scope import Scope
 from alerts.texts import PROBE_REASON, WHO, links, looked_up, percent, span
+from slo.duration import format_seconds
 from slo.names import alerts, canary, engine, labels, records
+from slo.spec import Spec
 
-UP_JOBS = f'job=~"{labels.JOB_ENGINE}|{labels.JOB_DIRECT}"'
+
+def state_records(scope: Scope) -> tuple[Record, ...]:
+    """Return what states are judged by beyond single instances; after the request records."""
+    return (Record(records.FAILING, _failing_ratio(scope), scope.labels),)
 
 
 def state_alerts(scope: Scope) -> tuple[Alert, ...]:
@@ -31,9 +38,16 @@ def promised_answers(scope: Scope) -> str:
 
 
 def _engine_down(scope: Scope) -> Alert:
+    """What never answered may be loading its model: that is no page yet."""
+    down, new = scope.recorded(records.INSTANCE_DOWN, MET), scope.recorded(records.INSTANCE_DOWN, NEW)
+    loading = scope.spec.states.starting.for_
+    expr = promql(f"""
+        {down} == 1
+        or ({new} == 1 and min_over_time({new}{window(loading)}) == 1 and {new} offset {format_seconds(loading)})
+    """)
     return Alert(
         alerts.ENGINE_DOWN,
-        f"{scope.recorded(records.INSTANCE_DOWN)} == 1",
+        expr,
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} is down{PROBE_REASON}",
         f"Now: no answer to any probe for over {span(scope.spec.states.down.for_)}. Promised: an answer to each, one "
@@ -82,7 +96,8 @@ def _asleep(scope: Scope) -> Alert:
     asleep = scope.spec.states.asleep
     return Alert(
         alerts.ENGINE_ASLEEP,
-        f"max by (instance, model) ({scope.raw(engine.ENGINE_SLEEPING)}) == 1",
+        # A scrape of the exporter may be lost meanwhile.
+        f"max by (instance, model) (last_over_time({scope.raw(engine.ENGINE_SLEEPING)}{scope.base})) == 1",
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} is asleep",
         f"Now: in sleep mode for over {span(asleep.for_)}; it serves nothing, although its health check answers 200. "
@@ -94,9 +109,11 @@ def _asleep(scope: Scope) -> Alert:
 
 
 def _metrics_missing(scope: Scope) -> Alert:
-    known = scope.recorded(records.INSTANCE_MODEL)
-    reasons = "|".join(UNREADABLE_REASONS)
-    unreadable = scope.raw(engine.PROBE_FAILURE, f'reason=~"{reasons}"')
+    reasons = f'reason=~"{"|".join(UNREADABLE_REASONS)}"'
+    known, unreadable = (
+        f"last_over_time({series}{scope.base})"
+        for series in (scope.recorded(records.INSTANCE_MODEL), scope.raw(engine.PROBE_FAILURE, reasons))
+    )
     missing = scope.spec.states.no_engine_metrics
     return Alert(
         alerts.ENGINE_METRICS_MISSING,
@@ -113,16 +130,26 @@ def _metrics_missing(scope: Scope) -> Alert:
 
 
 def _canary(scope: Scope) -> Alert:
-    """Before the first success the failures so far stand for the time, a lower bound."""
+    """Before the first success the failures so far stand for the time, a lower bound.
+
+    An outage that another page tells is not told again by a canary that has not asked since it ended.
+    """
     spec = scope.spec.canary
     known, last = scope.recorded(records.INSTANCE_MODEL), scope.raw(canary.LAST_SUCCESS)
     failures = scope.raw(canary.REQUESTS, 'result!="ok"')
     failed = f"sum by (instance) ({failures})"
+    lately = window(_asked_again_seconds(scope.spec))
+    down, stuck, failing = (
+        f"max_over_time({scope.recorded(record)}{lately})"
+        for record in (records.INSTANCE_DOWN, records.INSTANCE_STUCK_REQUESTS, records.FAILING)
+    )
     expr = promql(f"""
         {known} * on (instance) group_left () (
           (time() - max by (instance) ({last}) or on (instance) {failed} * {spec.interval_seconds:g})
           and on (instance) (max by (instance) ({scope.raw(canary.SUCCESS)}) == 0)
         ) > {spec.failing_after}
+        unless on (instance) ({down} == 1 or {stuck} > 0)
+        unless on (model) {failing} >= {scope.spec.states.failing.min_error_ratio:g}
     """)
     return Alert(
         alerts.CANARY_FAILING,
@@ -131,9 +158,26 @@ def _canary(scope: Scope) -> Alert:
         f"{WHO}: engine {{{{ $labels.instance }}}} does not answer a one-token request",
         "Now: the last one that succeeded was {{ $value | humanizeDuration }} ago. Promised: one at least every "
         f"{span(spec.failing_after)}. Users' requests most likely fail too.",
+        for_seconds=_told_by_others_seconds(scope.spec),
         labels=scope.labels,
         links=links(scope.spec, alerts.CANARY_FAILING, "engine"),
     )
+
+
+def _asked_again_seconds(spec: Spec) -> int:
+    """Return how long after an outage the canary's last word may still be of it: its back-off, a request, its scrape."""
+    asked = max(spec.canary.interval_seconds, spec.canary.backoff_max_seconds) + spec.canary.timeout_seconds
+    return math.ceil(asked) + spec.intervals.scrape_seconds + spec.intervals.evaluation_seconds
+
+
+def _told_by_others_seconds(spec: Spec) -> int:
+    """Return how much later than a failing canary a silent or hung engine may be known for what it is.
+
+    The last success may be an interval older than the fault.
+    """
+    known = max(spec.states.hung.window, silence_seconds(spec))
+    known += spec.intervals.scrape_seconds + spec.intervals.evaluation_seconds
+    return max(0, math.ceil(known + spec.canary.interval_seconds - spec.canary.failing_after))
 
 
 def failing_span_seconds(scope: Scope) -> int:
@@ -141,17 +185,21 @@ def failing_span_seconds(scope: Scope) -> int:
     return max(scope.spec.intervals.evaluation_seconds, scope.spec.states.failing.window - scope.base_seconds)
 
 
-def _failing(scope: Scope) -> Alert:
+def _failing_ratio(scope: Scope) -> str:
     failing = scope.spec.states.failing
     over = window(failing_span_seconds(scope))
     failures, requests = scope.recorded(records.FAILURES), scope.recorded(records.REQUESTS)
-    expr = promql(f"""
-        sum_over_time({failures}{over}) / (sum_over_time({requests}{over}) > 0) >= {failing.min_error_ratio:g}
+    return promql(f"""
+        sum_over_time({failures}{over}) / (sum_over_time({requests}{over}) > 0)
         and avg_over_time({failures}{over}) * {failing.window} >= {failing.min_bad_events:g}
     """)
+
+
+def _failing(scope: Scope) -> Alert:
+    failing = scope.spec.states.failing
     return Alert(
         alerts.REQUESTS_FAILING,
-        expr,
+        f"{scope.recorded(records.FAILING)} >= {failing.min_error_ratio:g}",
         "page",
         f"{WHO}: {{{{ $value | humanizePercentage }}}} of requests fail",
         f"Now: {{{{ $value | humanizePercentage }}}} of the requests of {span(failing.window)} failed on the server's side. "
@@ -176,7 +224,12 @@ def target_alerts(scope: Scope) -> tuple[Alert, ...]:
     One of several that leaves is most often a scale-down: a ticket. The last one is a page.
     """
     vanished = scope.spec.states.vanished
-    seen = f"last_over_time({scope.recorded(records.TARGET_SEEN)}{window(vanished.lookback)})"
+    lookback = window(vanished.lookback)
+    # Under the model that it served last: while it loaded, it had none.
+    seen = f"topk by (instance) (1, last_over_time({scope.recorded(records.TARGET_SEEN)}{lookback}))"
+    new, met = (
+        f"last_over_time({scope.recorded(records.TARGET_SEEN, which)}{lookback})" for which in (NEW, MET)
+    )
     present = f"on (instance) {scope.raw('up', UP_JOBS)}"
     return (
         Alert(
@@ -193,7 +246,8 @@ def target_alerts(scope: Scope) -> tuple[Alert, ...]:
         ),
         Alert(
             alerts.SERVICE_VANISHED,
-            f"count by (model) ({seen}) unless on (model) count by (model) ({seen} and {present})",
+            f"count by (model) ({seen}) unless on (model) count by (model) ({seen} and {present})\n"
+            f"unless on (model) ({new} and on () {met})",
             "page",
             f"{WHO}: no engine is left in service discovery",
             f"Now: 0 of the {{{{ $value }}}} engines of the last {span(vanished.lookback)} are listed, for over "

@@ -1,5 +1,6 @@
 """An alert -> how soon theory allows its notification after the fault; the failure matrix compares with it."""
 
+from alerts.instances import silence_seconds
 from alerts.registry import all_groups
 from alerts.rule import Alert
 from slo.burn import seconds_to_cross
@@ -7,12 +8,8 @@ from slo.names import alerts, labels
 from slo.objectives import Slo
 from slo.spec import Spec
 
-_STATES_PROBED = (
-    alerts.ENGINE_DOWN,
-    alerts.SERVICE_DOWN,
-    alerts.ENGINE_ASLEEP,
-    alerts.ENGINE_METRICS_MISSING,
-)
+_DOWN = (alerts.ENGINE_DOWN, alerts.SERVICE_DOWN)
+_STATES_PROBED = (*_DOWN, alerts.ENGINE_ASLEEP, alerts.ENGINE_METRICS_MISSING)
 
 
 def delivery_seconds(spec: Spec, severity: str) -> int:
@@ -32,14 +29,19 @@ def group_interval_seconds(spec: Spec, severity: str) -> int:
     return intervals.page_group_interval_seconds if severity == "page" else intervals.group_interval_seconds
 
 
-def detect_seconds(spec: Spec, alert: Alert, error_ratio: float = 1.0) -> float | None:
+def detect_seconds(
+    spec: Spec, alert: Alert, error_ratio: float = 1.0, *, refused: bool = False
+) -> float | None:
     """Return the most seconds from a constant fault to a true condition, without evaluation and `for`.
 
-    *error_ratio* is the share of bad events from the fault on, on a clean full history. None where no
-    fault of that size fires the alert, or where its time depends on more than one number.
+    *error_ratio* is the share of bad events from the fault on, on a clean full history; *refused*: an engine that
+    is down refuses its probes, which is seen sooner than one that is silent. None where no fault of that size
+    fires the alert, or where its time depends on more than one number.
     """
     intervals, states = spec.intervals, spec.states
     one_scrape = float(intervals.scrape_seconds)
+    if alert.name in _DOWN and not refused:
+        return one_scrape + silence_seconds(spec)
     if alert.name in _STATES_PROBED:
         return one_scrape + intervals.scrape_timeout_seconds
     if alert.name == alerts.ENGINE_HUNG:
@@ -59,12 +61,12 @@ def detect_seconds(spec: Spec, alert: Alert, error_ratio: float = 1.0) -> float 
     return None
 
 
-def theory(spec: Spec, alert: Alert, error_ratio: float = 1.0) -> float | None:
+def theory(spec: Spec, alert: Alert, error_ratio: float = 1.0, *, refused: bool = False) -> float | None:
     """Return the most seconds from fault to delivered notification, or None where theory gives no bound.
 
     Detection, one evaluation, `for` (rounded up to whole evaluations), grouping.
     """
-    detected = detect_seconds(spec, alert, error_ratio)
+    detected = detect_seconds(spec, alert, error_ratio, refused=refused)
     if detected is None:
         return None
     every = next(group.interval_seconds for group in all_groups(spec) if alert in group.rules)

@@ -26,6 +26,7 @@ HEADERS = {"Server": OWNER, "X-Inferwatch-Simulated": "true"}
 JSON_HEADERS = {"Content-Type": "application/json"}
 # Tokens that a request gets before the engine fails it.
 TOKENS_BEFORE_FAILURE = 3
+SILENCE_LOOK_SECONDS = 0.05
 
 
 class Api:
@@ -43,7 +44,7 @@ class Api:
 
     def application(self) -> web.Application:
         """A fresh aiohttp application; one is needed each time the port opens."""
-        app = web.Application(middlewares=[instrument(self._http), plain_errors])
+        app = web.Application(middlewares=[self._silence, instrument(self._http), plain_errors])
         app.on_response_prepare.append(mark_simulated)
         app.router.add_get("/health", self.health)
         app.router.add_route("*", "/ping", self.health)
@@ -55,6 +56,13 @@ class Api:
         app.router.add_post("/v1/completions", self.completions)
         app.router.add_post("/v1/chat/completions", self.chat_completions)
         return app
+
+    @web.middleware
+    async def _silence(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Hold every request that comes while the server is silent; those that still wait then are answered."""
+        while self.fault.silent:
+            await asyncio.sleep(SILENCE_LOOK_SECONDS)
+        return await handler(request)
 
     async def health(self, request: web.Request) -> web.Response:
         """200 with no body; a hung or sleeping engine still answers so, as vLLM does."""

@@ -78,6 +78,8 @@ class FaultConfig:
     """What is wrong outside the engine core: its port, its metrics page, its process."""
 
     listening: bool = True
+    # Connections are accepted and requests read, and none is answered, as by a process that is stopped.
+    silent: bool = False
     # "full", "python_only" (200 without engine families) or "two_workers" (answers alternate
     # between two processes' private counters).
     metrics: str = "full"

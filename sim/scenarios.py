@@ -138,6 +138,10 @@ def _down(config: SimConfig, params: Params) -> SimConfig:
     return replace(config, fault=replace(config.fault, listening=False))
 
 
+def _silent(config: SimConfig, params: Params) -> SimConfig:
+    return replace(config, fault=replace(config.fault, silent=True))
+
+
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("healthy", "Every promise kept.", _healthy),
     Scenario(
@@ -219,6 +223,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         needs_load=True,
     ),
     Scenario("down", "The port is closed; the process and its counters live on.", _down),
+    Scenario("silent", "Connections are accepted and no request is answered until it is over.", _silent),
 )
 
 

@@ -32,6 +32,7 @@ class States(Strict):
     """Engine states that alert at once, with how long each must hold."""
 
     down: For
+    starting: For
     no_engine_metrics: For
     hung: Hung
     asleep: For

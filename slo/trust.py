@@ -38,12 +38,19 @@ class Trust(Strict):
     scrapes: Scrapes
 
 
+class Unsent(For):
+    """A window in which no Alertmanager took any alert, again and again."""
+
+    window: PositiveSeconds
+
+
 class Stack(Strict):
     """How long the stack's own parts may be unwell; failures are counted over the window."""
 
     window: PositiveSeconds
     exporter_down: For
     alertmanager_down: For
+    alerts_not_sent: Unsent
     config_failed: For
     cluster_degraded: For
     rules_slow: For

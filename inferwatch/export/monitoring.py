@@ -79,6 +79,9 @@ def _scrape_config(spec: Spec, cluster: Cluster, chosen: Pods) -> Object:
         "kubernetesSDConfigs": [{"role": "Pod", "namespaces": {"names": [chosen.namespace]}}],
         "relabelings": [
             {"sourceLabels": [f"__meta_kubernetes_pod_label_{key}"], "regex": chosen.value, "action": "keep"},
+            # One that waits for a node, or was evicted, is no engine that is down. Not by readiness: an engine that
+            # hangs would leave with it.
+            {"sourceLabels": ["__meta_kubernetes_pod_phase"], "regex": "Running", "action": "keep"},
             # A pod is listed once for each of its ports; one of them is the engine.
             {
                 "sourceLabels": ["__meta_kubernetes_pod_container_port_number"],

@@ -82,13 +82,19 @@ class Course:
         self.phase = Phase.FAULT
 
     def _is_fault_over(self, now: float, notices: Sequence[Notice]) -> bool:
-        longest = max((LATE_FACTOR * one + PATIENCE_SECONDS for one in self.theories), default=0.0)
+        meanwhile = [one for one in self.row.fires if not one.afterwards]
+        longest = self._patience(meanwhile)
         least = max(self.row.fault.mends_itself_seconds or 0.0, self.row.fault_seconds)
         if now < self.fault_at + least:
             return False
         return now > self.fault_at + longest or all(
-            self.delivered(expected, notices) is not None for expected in self.row.fires
+            self.delivered(expected, notices) is not None for expected in meanwhile
         )
+
+    def _patience(self, awaited: Sequence[Expected]) -> float:
+        """The most seconds that any of them is waited for."""
+        bounds = [theory for one, theory in zip(self.row.fires, self.theories, strict=True) if one in awaited]
+        return max((LATE_FACTOR * bound + PATIENCE_SECONDS for bound in bounds), default=0.0)
 
     def _mend(self, now: float) -> None:
         own = self.row.fault.mends_itself_seconds
@@ -97,6 +103,9 @@ class Course:
         self.phase = Phase.RECOVERY
 
     def _is_recovery_over(self, now: float, notices: Sequence[Notice]) -> bool:
+        missing = [one for one in self.row.fires if one.afterwards and self.delivered(one, notices) is None]
+        if missing and now <= self.mended_at + self._patience(missing):
+            return False
         awaited = [
             one
             for one in self.row.fires
@@ -122,6 +131,10 @@ class Course:
             ),
             None,
         )
+
+    def since(self, expected: Expected) -> float:
+        """From when the time to its notification counts."""
+        return self.mended_at if expected.afterwards else self.fault_at
 
     def recovered(self, expected: Expected, notices: Sequence[Notice]) -> Notice | None:
         """The notice that ended the alert for good: the first that says so after the last that does not."""

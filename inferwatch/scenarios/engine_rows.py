@@ -91,9 +91,10 @@ FLEET = (
         "errors",
         Sim("errors", {"share": 1.0}),
         fires=(Expected(alerts.REQUESTS_FAILING),),
-        # The canary's request fails as well; and what RequestsFailing silenced burns on after it ended.
-        may_fire=(alerts.CANARY_FAILING, alerts.AVAILABILITY_BURN_FAST),
-        silent=(alerts.ADMISSION_REJECTIONS, alerts.CLIENTS_VANISHING),
+        # What RequestsFailing silenced burns on after it ended.
+        may_fire=(alerts.AVAILABILITY_BURN_FAST,),
+        # The canary's request fails as well, and backs off: neither is told beside RequestsFailing, or after it.
+        silent=(alerts.CANARY_FAILING, alerts.ADMISSION_REJECTIONS, alerts.CLIENTS_VANISHING),
         ci=True,
     ),
     Row(
@@ -151,9 +152,14 @@ FLEET = (
             Expected(alerts.ENGINE_HUNG),
             Expected(alerts.SERVICE_DOWN, seen_as=alerts.ENGINE_HUNG),
         ),
-        # ServiceDown and EngineHung silence the canary and the budgets only as long as they fire.
-        may_fire=(alerts.CANARY_FAILING, alerts.AVAILABILITY_BURN_FAST, alerts.LATENCY_BURN_FAST),
-        silent=(alerts.ENGINE_DOWN, alerts.ENGINE_ASLEEP, alerts.WAITING_REQUESTS_HIGH),
+        # ServiceDown and EngineHung silence the budgets only as long as they fire.
+        may_fire=(alerts.AVAILABILITY_BURN_FAST, alerts.LATENCY_BURN_FAST),
+        silent=(
+            alerts.ENGINE_DOWN,
+            alerts.ENGINE_ASLEEP,
+            alerts.CANARY_FAILING,
+            alerts.WAITING_REQUESTS_HIGH,
+        ),
         ci=True,
     ),
     Row(
@@ -180,18 +186,40 @@ FLEET = (
     Row(
         "down",
         Sim("down"),
-        fires=(Expected(alerts.ENGINE_DOWN), Expected(alerts.SERVICE_DOWN)),
+        fires=(Expected(alerts.ENGINE_DOWN, refused=True), Expected(alerts.SERVICE_DOWN, refused=True)),
         # Once it serves again, nothing silences what the outage spent.
-        may_fire=(alerts.AVAILABILITY_BURN_FAST, alerts.CANARY_FAILING),
-        silent=(alerts.ENGINE_HUNG, alerts.TARGET_VANISHED, alerts.REQUESTS_FAILING),
+        may_fire=(alerts.AVAILABILITY_BURN_FAST,),
+        silent=(
+            alerts.ENGINE_HUNG,
+            alerts.TARGET_VANISHED,
+            alerts.REQUESTS_FAILING,
+            alerts.CANARY_FAILING,
+        ),
         ci=True,
+    ),
+    Row(
+        "silent",
+        Sim("silent"),
+        fires=(Expected(alerts.ENGINE_DOWN), Expected(alerts.SERVICE_DOWN)),
+        # As after `down`.
+        may_fire=(alerts.AVAILABILITY_BURN_FAST,),
+        silent=(
+            alerts.ENGINE_HUNG,
+            alerts.TARGET_VANISHED,
+            alerts.REQUESTS_FAILING,
+            alerts.CANARY_FAILING,
+        ),
     ),
     Row(
         "one-of-two-down",
         Sim("down"),
-        fires=(Expected(alerts.ENGINE_DOWN),),
-        may_fire=(alerts.CANARY_FAILING,),
-        silent=(alerts.SERVICE_DOWN, alerts.REQUESTS_FAILING, alerts.AVAILABILITY_BURN_FAST),
+        fires=(Expected(alerts.ENGINE_DOWN, refused=True),),
+        silent=(
+            alerts.SERVICE_DOWN,
+            alerts.REQUESTS_FAILING,
+            alerts.AVAILABILITY_BURN_FAST,
+            alerts.CANARY_FAILING,
+        ),
         engines=2,
         requests_per_second=2,
     ),
@@ -199,12 +227,17 @@ FLEET = (
         "restart",
         Sim("restart", {"down_seconds": 40}, mends_itself_seconds=40),
         fires=(
-            Expected(alerts.ENGINE_DOWN),
-            Expected(alerts.SERVICE_DOWN),
+            Expected(alerts.ENGINE_DOWN, refused=True),
+            Expected(alerts.SERVICE_DOWN, refused=True),
             Expected(alerts.PROBES_FAILING),
         ),
-        may_fire=(alerts.AVAILABILITY_BURN_FAST, alerts.CANARY_FAILING),
-        silent=(alerts.COUNTER_INCONSISTENT, alerts.REQUESTS_FAILING, alerts.ENGINE_HUNG),
+        may_fire=(alerts.AVAILABILITY_BURN_FAST,),
+        silent=(
+            alerts.COUNTER_INCONSISTENT,
+            alerts.REQUESTS_FAILING,
+            alerts.ENGINE_HUNG,
+            alerts.CANARY_FAILING,
+        ),
     ),
     Row(
         "no-metrics",

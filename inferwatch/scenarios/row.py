@@ -41,9 +41,11 @@ class Expected:
         level: share of events that are bad from the fault on; for a signal, what its statistic goes to.
         healthy: what a signal's statistic is before the fault.
         seen_as: the alert whose condition is what this one waits for, where that differs by fault.
+        refused: the engine that is down refuses its probes; else it may be silent, which is seen later.
         joins: another alert of its kind may fire for its service already, so that a group's interval is waited for.
         events_per_second: of the SLO while the fault is on, where it is not the row's own rate.
         status: `resolved` where the fault must end an alert that always fires.
+        afterwards: the fault itself cuts the way to people: it is told once it is mended, and its time counts from there.
         once: one incident is one notification: a second one that says firing fails the row.
         recovers_seconds: how long recovery is waited for; None where the run cannot show it.
         why_not_shown: the reason for that None.
@@ -54,9 +56,11 @@ class Expected:
     level: float = 1.0
     healthy: float = 0.0
     seen_as: str | None = None
+    refused: bool = False
     joins: bool = False
     events_per_second: float | None = None
     status: Literal["firing", "resolved"] = "firing"
+    afterwards: bool = False
     once: bool = False
     recovers_seconds: float | None = RECOVERY_SECONDS
     why_not_shown: str = ""

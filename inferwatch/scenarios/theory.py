@@ -74,6 +74,9 @@ class Theory:
         grouped = delivery_seconds(self._spec, alert.severity)
         if expected.joins:
             grouped = max(grouped, group_interval_seconds(self._spec, alert.severity))
+        if expected.afterwards:
+            # It fires already, and is sent again at an evaluation.
+            return RESEND_SECONDS + every + grouped + self._later
         wait = every + held + grouped + self._later
         if expected.seen_as is not None:
             alert, _ = self._rule(row, replace(expected, alert=expected.seen_as))
@@ -106,7 +109,7 @@ class Theory:
             return bound(self._spec, row, expected)
         if sent := DRIFT_BOUNDS.get(alert.name):
             return sent(self._spec, row, expected, lead)
-        known = detect_seconds(self._spec, alert, expected.level)
+        known = detect_seconds(self._spec, alert, expected.level, refused=expected.refused)
         if known is None:
             raise NoTheory(f"{alert.name}: nothing says how soon it may come")
         return known
@@ -210,11 +213,6 @@ def _throughput(spec: Spec) -> float:
     return spec.services[0].throughput_floor.window / 2 + spec.intervals.scrape_seconds
 
 
-def _not_sent(spec: Spec) -> float:
-    """Only what is sent can fail to be: at the latest the next repetition of the watchdog."""
-    return RESEND_SECONDS + 2.0 * spec.intervals.scrape_seconds
-
-
 def _not_notified(spec: Spec) -> float:
     """A notification is due, and is tried until its interval is over before it counts as failed."""
     return 2.0 * spec.intervals.watchdog_repeat_seconds + 2.0 * spec.intervals.scrape_seconds
@@ -236,7 +234,6 @@ _BY_NAME: dict[str, Callable[[Spec], float]] = {
     alerts.PROMETHEUS_CONFIG_FAILED: _refused,
     alerts.ALERTMANAGER_CONFIG_FAILED: _refused,
     alerts.NODE_AGENT_DOWN: _refused,
-    alerts.ALERTS_NOT_SENT: _not_sent,
     alerts.ALERTMANAGER_CLUSTER_DEGRADED: _peers,
     alerts.NOTIFICATIONS_FAILING: _not_notified,
 }

@@ -129,7 +129,7 @@ def _delivery(course: Course, expected: Expected, theory: float, notices: Sequen
     return Delivery(
         expected.alert,
         dict(expected.labels),
-        round(came.received_at - course.fault_at, 1) if came else None,
+        round(came.received_at - course.since(expected), 1) if came else None,
         round(theory, 1),
         round(theory * LATE_FACTOR, 1),
         round(over.received_at - course.mended_at, 1) if over else None,

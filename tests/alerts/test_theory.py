@@ -4,7 +4,7 @@ import pytest
 
 from alerts.registry import all_alerts
 from alerts.rule import Alert
-from alerts.theory import theory
+from alerts.theory import detect_seconds, theory
 from slo import spec as slo_spec
 
 SPEC = slo_spec.load()
@@ -18,21 +18,30 @@ def alert(name: str, slo: str = "") -> Alert:
 @pytest.mark.parametrize(
     ("name", "seconds"),
     [
-        # scrape 5 + timeout 4, evaluation 5, for 5, group wait 1
-        ("EngineDown", 20),
+        # silent: scrape 5 + base window 20 (the canary's 10 + 8 is less), evaluation 5, for 5, group wait 1
+        ("EngineDown", 36),
+        ("ServiceDown", 36),
         # scrape 5 + window 20, evaluation 5, group wait 1
         ("EngineHung", 31),
         # scrape 5 + half of the 30 s window, evaluation 5, group wait 1
         ("RequestsFailing", 26),
         # scrape 5 + timeout 4, evaluation 5, for 60, group wait 1
         ("EngineAsleep", 75),
-        # 30 s without success + scrape 5, evaluation 5, group wait 1
-        ("CanaryFailing", 41),
+        # 30 s without success + scrape 5, evaluation 5, for 10, group wait 1
+        ("CanaryFailing", 51),
     ],
 )
 def test_states(name: str, seconds: float) -> None:
     """Detection, one evaluation, `for`, grouping."""
     assert theory(SPEC, alert(name)) == seconds
+
+
+def test_a_refusal_is_seen_before_silence() -> None:
+    """Scrape 5 + timeout 4, where a silent engine takes scrape 5 + base window 20."""
+    assert detect_seconds(SPEC, alert("EngineDown"), refused=True) == 9
+    assert detect_seconds(SPEC, alert("EngineDown")) == 25
+    # and evaluation 5, for 5, group wait 1
+    assert theory(SPEC, alert("EngineDown"), refused=True) == 20
 
 
 def test_the_promised_notifications_fit_into_45_s() -> None:

@@ -107,7 +107,20 @@ def test_monitors_give_the_jobs_and_labels_that_rules_ask_for(cluster: Cluster) 
     assert (probe["interval"], probe["scrapeTimeout"]) == ("5s", "4s")
     assert canary["honorLabels"] is True
     assert canary["relabelings"] == [{"targetLabel": "job", "replacement": "llm-canary"}]
-    assert pods["relabelings"][2]["replacement"] == "http://$1:8000"
+    assert {
+        "sourceLabels": ["__meta_kubernetes_pod_ip"],
+        "targetLabel": "__param_target",
+        "replacement": "http://$1:8000",
+    } in pods["relabelings"]
+
+
+def test_pods_that_do_not_run_are_no_targets(cluster: Cluster) -> None:
+    """Pending and failed ones would be engines that are down; one that is not ready may be one that hangs."""
+    rules = exported(cluster)["ScrapeConfig", "inferwatch-engine-pods"]["spec"]["relabelings"]
+    kept = {rule["sourceLabels"][0]: rule["regex"] for rule in rules if rule.get("action") == "keep"}
+
+    assert kept["__meta_kubernetes_pod_phase"] == "Running"
+    assert "__meta_kubernetes_pod_ready" not in kept
 
 
 def test_direct_pods_are_the_job_that_direct_rules_map(cluster: Cluster) -> None:

@@ -191,6 +191,23 @@ def test_a_fault_lasts_as_long_as_its_row_says() -> None:
     assert late.failures == ("CanaryFailing must stay silent, and came: CanaryFailing of svc",)
 
 
+def test_what_cuts_the_way_is_told_after_the_mend() -> None:
+    """The fault lasts its 330 s whatever came; the page at 350 s is 20 s after the mend, and 26 s would be late."""
+    row = Row(
+        "svc",
+        Nothing(None),
+        (Expected("AlertsNotSent", afterwards=True, recovers_seconds=None),),
+        fault_seconds=330.0,
+    )
+    course = Bench(row).course()
+    found = played(course, [notice(350, "AlertsNotSent")])
+
+    assert course.mended_at == START + 330
+    assert found.passed and found.deliveries[0].delay_seconds == 20.0
+    assert not played(Bench(row).course(), [notice(356, "AlertsNotSent")]).passed
+    assert played(Bench(row).course(), []).failures == ("AlertsNotSent was not delivered (firing)",)
+
+
 def test_one_incident_is_one_notification() -> None:
     """Told twice it fails a row that wants it once, and no other."""
     came = [notice(12, "EngineDown"), notice(40, "EngineDown"), notice(60, "EngineDown", "resolved")]

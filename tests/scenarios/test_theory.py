@@ -75,6 +75,19 @@ def test_a_service_that_hangs_is_down_as_soon_as_the_hang_is_seen() -> None:
     assert bound(row, Expected("ServiceDown", seen_as="EngineHung")) == pytest.approx(36.0)
 
 
+def test_a_refusal_is_told_before_silence() -> None:
+    """Scrape 5 s and timeout 4 s in place of scrape 5 s and base window 20 s; evaluation 5 s, `for` 5 s, wait 1 s."""
+    row = Row("down", Nothing(None))
+    assert bound(row, Expected("ServiceDown", refused=True)) == pytest.approx(20.0)
+    assert bound(row, Expected("ServiceDown")) == pytest.approx(36.0)
+
+
+def test_what_cuts_the_way_is_sent_again_after_it() -> None:
+    """Within 60 s, at the next slow evaluation 30 s later, and a new group's wait of 1 s."""
+    row = Row("cut", Nothing(None), stage="sentinel")
+    assert bound(row, Expected("AlertsNotSent", afterwards=True)) == pytest.approx(91.0)
+
+
 def test_an_alert_that_there_is_not_is_said() -> None:
     """A throughput floor without GPUs has no rule."""
     with pytest.raises(NoTheory, match="no rule ThroughputLow"):

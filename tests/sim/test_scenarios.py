@@ -15,7 +15,7 @@ LOAD = LoadConfig(requests_per_second=15)
 
 NAMES = {
     "healthy", "traffic_spike", "slow_decode", "slow_prefill", "kv_thrash", "cache_cold", "errors",
-    "admission_reject", "hang", "asleep", "restart", "no_metrics", "client_aborts", "down",
+    "admission_reject", "hang", "asleep", "restart", "no_metrics", "client_aborts", "down", "silent",
 }  # fmt: skip
 
 
@@ -260,6 +260,21 @@ async def test_down_closes_the_port_and_keeps_the_counters(start) -> None:
     await client.server.switch("healthy", {})
     await client.complete()
     assert (await client.metrics())["request_success_total/length"] == 2
+
+
+async def test_silent_accepts_and_answers_when_it_is_over(start) -> None:
+    """Nothing is answered meanwhile, probes neither; who still waits at the end is."""
+    client = await start()
+    await client.server.switch("silent", {})
+    patient = asyncio.create_task(client.complete())
+    for path in ("/metrics", "/health"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await client.get(path)
+    assert not patient.done()
+    await client.server.switch("healthy", {})
+    assert (await patient)[0] == 200
+    assert (await client.metrics())["request_success_total/length"] == 1
 
 
 async def test_a_switch_in_the_middle_of_a_restart_ends_it(start) -> None:
