@@ -40,7 +40,9 @@ def test_the_two_promtools_are_two(promtool: Path) -> None:
     old = binaries.from_distribution("promtool", default_settings(), Reporter(Console(stderr=True)))
 
     assert pinned.version.startswith("3.")
-    assert old.version.startswith("2.42."), f"run on Debian 12, as .github/workflows/ci.yml does: {old.version}"
+    assert old.version.startswith("2.42."), (
+        f"run on Debian 12, as .github/workflows/ci.yml does: {old.version}"
+    )
     assert promtool in (pinned.path, old.path)
 
 
