@@ -32,13 +32,12 @@ NOISE = (
 
 @dataclass(frozen=True)
 class Mapping:
-    """A canonical series and vLLM's names for it, newest first; `drop` are labels that are added up."""
+    """A canonical series and vLLM's names for it, newest first."""
 
     canonical: str
     stems: tuple[str, ...]
     aggregate: Literal["sum", "max"] = "sum"
     renamed: tuple[tuple[str, str], ...] = ()
-    drop: tuple[str, ...] = ()
 
 
 def _counter(canonical: str, stem: str, renamed: tuple[tuple[str, str], ...] = ()) -> Mapping:
@@ -46,8 +45,8 @@ def _counter(canonical: str, stem: str, renamed: tuple[tuple[str, str], ...] = (
     return Mapping(canonical, (f"{stem}_total", stem), renamed=renamed)
 
 
-def _gauge(canonical: str, *stems: str, drop: tuple[str, ...] = ()) -> Mapping:
-    return Mapping(canonical, stems, aggregate="max", drop=drop)
+def _gauge(canonical: str, *stems: str) -> Mapping:
+    return Mapping(canonical, stems, aggregate="max")
 
 
 MAPPINGS = (
@@ -57,7 +56,6 @@ MAPPINGS = (
     _counter(engine.PREFIX_CACHE_QUERIED_TOKENS_TOTAL, "prefix_cache_queries"),
     _counter(engine.PREFIX_CACHE_HIT_TOKENS_TOTAL, "prefix_cache_hits"),
     _counter(engine.PREEMPTIONS_TOTAL, "num_preemptions"),
-    _counter(engine.ADMISSION_REJECTIONS_TOTAL, "admission_rejections"),
     _gauge(engine.REQUESTS_RUNNING, "num_requests_running"),
     _gauge(engine.KV_CACHE_USAGE_RATIO, "kv_cache_usage_perc", "gpu_cache_usage_perc"),
 )
@@ -73,70 +71,63 @@ HISTOGRAMS = (
     (engine.REQUEST_PROMPT_TOKENS, ("request_prompt_tokens",)),
     (engine.REQUEST_GENERATION_TOKENS, ("request_generation_tokens",)),
 )
-_RANKLESS = (engine.ADMISSION_REJECTIONS_TOTAL,)
+_VLLM_LABELS = ("model_name", "engine", "ReplicaId")
+CORE = ", ".join((labels.SERVICE, labels.INSTANCE, *_VLLM_LABELS))
+"""What names an engine core in vLLM's own labels; under Ray several replicas share one page."""
+
+SHOWN = ("num_requests_running", "generation_tokens_total", "generation_tokens")
+"""A core that is read shows one of them: several processes no gauge before their first request, Ray no counter at 0."""
 
 
 def spellings(stem: str, matchers: str = TARGETS) -> str:
     """Return the series of one of vLLM's names in every spelling; the router's copies are left out."""
-    return " or ".join(f'{prefix}{stem}{{{matchers},server=""}}' for prefix in PREFIXES)
+    return "(" + " or ".join(f'{prefix}{stem}{{{matchers},server=""}}' for prefix in PREFIXES) + ")"
 
 
-def _merged(stems: tuple[str, ...], aggregate: str, drop: tuple[str, ...]) -> str:
-    """One series an engine: copies are merged before an older name fills in for a newer one."""
-    noise = ", ".join((*NOISE, *drop))
-    return "\nor ".join(f"{aggregate} without ({noise}) ({spellings(stem)})" for stem in stems)
+def _newest(stems: tuple[str, ...]) -> str:
+    """The series of the first of these names that an engine core has."""
+    return f"\nor on ({CORE}) ".join(map(spellings, stems))
 
 
-def _relabelled(vector: str, renamed: tuple[tuple[str, str], ...], ranked: bool) -> str:
-    """`model_name` to `model`, `engine` (under Ray REPLICA/engine, before 0.8 none) to `dp_rank`."""
-    text = f'label_replace({vector}, "model", "$1", "model_name", "(.+)")'
-    if ranked:
-        text = f'label_replace({text}, "dp_rank", "0", "engine", "")'
-        text = f'label_replace({text}, "dp_rank", "$1", "engine", "(.+)")'
-        joined = f'label_join({text}, "replica_rank", "/", "ReplicaId", "dp_rank")'
-        text = f'label_replace({joined}, "dp_rank", "$1", "replica_rank", "([^/].*)")'
-    for old, new in renamed:
-        text = f'label_replace({text}, "{new}", "$1", "{old}", "(.+)")'
-    return text
+def _merged(aggregate: str, vector: str, *drop: str) -> str:
+    """One series an engine core, with the model and rank that its labels mean; process copies are merged."""
+    gone = ", ".join((*NOISE, *_VLLM_LABELS, *drop))
+    joined = f"({vector})\n* on ({CORE}) group_left (model, dp_rank) {records.DIRECT_ENGINE}"
+    return promql(f"{aggregate} without ({gone}) (\n{joined}\n)")
 
 
 def _record(mapping: Mapping) -> Record:
-    merged = _merged(mapping.stems, mapping.aggregate, mapping.drop)
-    ranked = mapping.canonical not in _RANKLESS
-    gone = ["model_name", "engine", "ReplicaId", "replica_rank", *(old for old, _ in mapping.renamed)]
-    return Record(
-        mapping.canonical,
-        promql(f"""
-            {mapping.aggregate} without ({", ".join(gone)}) (
-            {_relabelled(f"({merged})", mapping.renamed, ranked)}
-            ) and {DIRECT}
-        """),
-    )
-
-
-def _waiting() -> Mapping:
-    return Mapping(engine.REQUESTS_WAITING, ("num_requests_waiting",), aggregate="max")
+    vector = _newest(mapping.stems)
+    for old, new in mapping.renamed:
+        vector = f'label_replace({vector}, "{new}", "$1", "{old}", "(.+)")'
+    return Record(mapping.canonical, _merged(mapping.aggregate, vector, *(old for old, _ in mapping.renamed)))
 
 
 def _waiting_record() -> Record:
     """The total where there is one, else the sum of the reasons, never both."""
-    total = _merged(("num_requests_waiting",), "max", ())
-    parts = f"sum without (reason) ({_merged(('num_requests_waiting_by_reason',), 'max', ())})"
-    gone = "model_name, engine, ReplicaId, replica_rank"
-    return Record(
-        engine.REQUESTS_WAITING,
-        promql(f"max without ({gone}) (\n{_relabelled(f'({total} or {parts})', (), True)}\n) and {DIRECT}"),
-    )
+    parts = f"max without ({', '.join(NOISE)}) ({spellings('num_requests_waiting_by_reason')})"
+    vector = f"{spellings('num_requests_waiting')}\nor on ({CORE}) sum without (reason) ({parts})"
+    return Record(engine.REQUESTS_WAITING, _merged("max", vector))
+
+
+def _cached_record() -> Record:
+    """By source where the version says so, else as one source, never both."""
+    total = f'label_replace({spellings("prompt_tokens_cached_total")}, "source", "unspecified", "", "")'
+    vector = f"{spellings('prompt_tokens_cached_by_source_total')}\nor on ({CORE}) {total}"
+    return Record(engine.PROMPT_TOKENS_CACHED_TOTAL, _merged("sum", vector))
 
 
 def _sleeping_record() -> Record:
     awake = spellings("engine_sleep_state", TARGETS + ',sleep_state="awake"')
-    noise = ", ".join((*NOISE, "sleep_state"))
-    gone = "model_name, engine, ReplicaId, replica_rank"
-    vector = f"(1 - max without ({noise}) ({awake}))"
+    return Record(engine.ENGINE_SLEEPING, _merged("min", f"1 - {awake}", "sleep_state"))
+
+
+def _rejections_record() -> Record:
+    """Counted for the server as a whole: there is no core to ask for the rank."""
+    stem, gone = "admission_rejections", ", ".join((*NOISE, *_VLLM_LABELS))
+    named = f'label_replace({_newest((f"{stem}_total", stem))}, "model", "$1", "model_name", "(.+)")'
     return Record(
-        engine.ENGINE_SLEEPING,
-        promql(f"max without ({gone}) (\n{_relabelled(vector, (), True)}\n) and {DIRECT}"),
+        engine.ADMISSION_REJECTIONS_TOTAL, promql(f"sum without ({gone}) (\n{named}\n) and {DIRECT}")
     )
 
 
@@ -158,12 +149,44 @@ def _direct_target() -> Record:
     return Record(records.DIRECT_TARGET, f"group without (address) ({targets} unless on (address) {ours})")
 
 
+def _engine_record() -> Record:
+    """
+    Each core that a page shows while its target answers, and the model and rank that its labels mean.
+
+    Stated once for each core: to rename each of its 200 series instead costs as much again at every evaluation.
+    """
+    shown = " or ".join(map(spellings, SHOWN))
+    read = f"({shown})\nand on (instance) (up{{{TARGETS}}} == 1 and {DIRECT})"
+    core = f'label_replace(group by (job, {CORE}) (\n{read}\n), "model", "$1", "model_name", "(.+)")'
+    # Before vLLM 0.8 there is no label `engine`; under Ray the rank is REPLICA/engine.
+    core = f'label_replace({core}, "dp_rank", "0", "engine", "")'
+    core = f'label_replace({core}, "dp_rank", "$1", "engine", "(.+)")'
+    core = f'label_join({core}, "replica_rank", "/", "ReplicaId", "dp_rank")'
+    core = f'label_replace({core}, "dp_rank", "$1", "replica_rank", "([^/].*)")'
+    return Record(records.DIRECT_ENGINE, promql(f"group without (replica_rank) (\n{core}\n)"))
+
+
+def _about_records() -> tuple[Record, ...]:
+    """What runs there; absent, never 0, where it is not read. No page says its version or that it is simulated."""
+    about = {engine.LABEL_ENGINE: "vllm", engine.LABEL_VERSION: "unknown"}
+    return (
+        Record(engine.ENGINE_UP, f"group without ({', '.join(_VLLM_LABELS)}) ({records.DIRECT_ENGINE})"),
+        Record(
+            engine.ENGINE_INFO,
+            f"group without (dp_rank, {', '.join(_VLLM_LABELS)}) ({records.DIRECT_ENGINE})",
+            about,
+        ),
+    )
+
+
 def _probe_records() -> tuple[Record, ...]:
     """What a probe of ours would say, from the scrape's `up` and whether engine metrics came with it."""
     up = f"(up{{{TARGETS}}} and {DIRECT})"
-    read = f"on (instance) ({spellings('num_requests_running')})"
+    read = f"on (instance) {records.DIRECT_ENGINE}"
     return (
         _direct_target(),
+        _engine_record(),
+        *_about_records(),
         Record(engine.PROBE_SUCCESS, f"({up} and {read})\nor ({up} * 0)"),
         Record(
             engine.PROBE_FAILURE,
@@ -181,13 +204,26 @@ def _probe_records() -> tuple[Record, ...]:
 def direct_groups(spec: Spec) -> tuple[Group, ...]:
     """Return the groups that stand in for the engine exporter."""
     every = spec.intervals.evaluation_seconds
-    histograms = tuple(
-        _record(Mapping(canonical + part, tuple(stem + part for stem in stems)))
-        for canonical, stems in HISTOGRAMS
+    states = (
+        *_probe_records(),
+        *(_record(mapping) for mapping in MAPPINGS),
+        _waiting_record(),
+        _cached_record(),
+        _sleeping_record(),
+        _rejections_record(),
+        _http_record(),
+    )
+    return (
+        Group("direct-vllm-states", every, states),
+        # A group each, as it is for what is recorded of them: 1,000 engines have some 20,000 buckets in one.
+        *(_histogram_group(canonical, stems, every) for canonical, stems in HISTOGRAMS),
+    )
+
+
+def _histogram_group(canonical: str, stems: tuple[str, ...], every: int) -> Group:
+    parts = (
+        Mapping(canonical + part, tuple(stem + part for stem in stems))
         for part in ("_bucket", "_sum", "_count")
     )
-    states = (*_probe_records(), *(_record(m) for m in MAPPINGS), _waiting_record(), _sleeping_record())
-    return (
-        Group("direct-vllm-states", every, (*states, _http_record())),
-        Group("direct-vllm-latency", every, histograms),
-    )
+    name = canonical.removeprefix("llm_").removesuffix("_seconds")
+    return Group(f"direct-vllm-{name}", every, tuple(map(_record, parts)))

@@ -45,8 +45,9 @@ Prometheus may scrape vLLM itself: name the job `vllm-direct` and give its targe
 vLLM version, in every spelling, onto `llm_*`, so that all rules and dashboards work. Where the engine
 exporter reads the same engine too, its series stand alone (host and port of `instance` decide: the
 exporter has a URL there, a scrape HOST:PORT). What an exporter knows and this does not:
-why a probe failed (so *down* waits until timeouts fill the base window), prefix-cache counts before
-vLLM 0.9.2 (some versions count blocks), KV capacity, LoRA. On Prometheus 3 set `fallback_scrape_protocol:
+why a probe failed (so *down* waits until timeouts fill the base window) and how long it took, the version
+(`unknown` in "What runs where"; Deploys mark starts only) and whether it is simulated, the model of HTTP
+counts, prefix-cache counts before vLLM 0.9.2 (some versions count blocks), KV capacity, LoRA. On Prometheus 3 set `fallback_scrape_protocol:
 PrometheusText0.0.4` in that job: it refuses a page without a content type, our exporter does not.
 
 ## Who is told

@@ -49,12 +49,24 @@ NEEDS = {
 }
 """uid -> a metric without which the page has nothing to show: no GPU, no load run, no embeddings, no RAG service, no collector."""
 
+DIRECT = "where engines are scraped without our exporter"
+
 MAY_BE_MISSING = {
     load.RUN_INFO: "while no load runs",
     node.GPU_PROCESS_MEMORY_BYTES: "while no process uses a GPU",
     node.CGROUP_MEMORY_BYTES: "without cgroup v2",
     node.CGROUP_MEMORY_LIMIT_BYTES: "without a memory limit",
     node.CGROUP_PRESSURE_SECONDS_TOTAL: "without cgroup v2",
+    **dict.fromkeys(
+        (
+            engine.KV_CACHE_CAPACITY_TOKENS,
+            engine.PROBE_DURATION_SECONDS,
+            engine.PROBE_BODY_BYTES,
+            engine.PROBE_SERIES,
+            engine.PROBE_PARSE_ERRORS,
+        ),
+        DIRECT,
+    ),
     engine.PROMPT_TOKENS_CACHED_TOTAL: "where the engine does not say where cached tokens came from",
     node.GPU_NVLINK_UP: "without NVLink",
     node.GPU_NVLINK_BYTES_PER_SECOND: "without NVLink, or without GPM",

@@ -1,59 +1,34 @@
 """What our rules cost: a real Prometheus scrapes 1,000 engines and evaluates the committed rule files.
 
-The engines are one small server that answers with a recorded page, as our exporter translates it, its
-counters rising. It is timed once five minutes of engines are there, so that windows of 5 m are full (and
-of 10 m more than half full); what burn windows are summed from is backfilled over three days.
+The engines (rules_fleet.py) show a recorded page. It is timed once five minutes of engines are there, so
+that windows of 5 m are full (and of 10 m more than half full); what burn windows are summed from is
+backfilled over three days.
 """
 
 import asyncio
-import gzip
 import json
 import os
 import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 from rich.console import Console
 
-from alerts.events import slo_labels
-from alerts.scope import Scope
-from alerts.windows import DAY_SECONDS, events, period_seconds, step_seconds
-from exporters.engine.labels import LabelCache
-from exporters.engine.render import EngineVersion, render_reading
-from exporters.engine.translate import translate
-from exporters.engine.vllm import ADAPTER
+from inferwatch.bench.rules_fleet import Plan, engine_page, history, prometheus_config, serve
 from inferwatch.stack import binaries
-from inferwatch.stack.blocks import ConstantSeries, write_blocks
+from inferwatch.stack.blocks import write_blocks
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import default_settings
 from slo import spec as slo_spec
-from slo.burn import window_lengths
-from slo.names import canary, engine, labels, records
+from slo.names import records
 from slo.spec import Spec
 
-ROOT = Path(__file__).parents[2]
-CAPTURE = ROOT / "tests/fixtures/engine/captures/vllm-0.32.0-cpu-metrics_light.txt.gz"
 GOAL_SECONDS = 1.0
-_HISTORY_DAYS = 3
 _SHOWN_RULES = 8
-_DURATION = "prometheus_rule_group_last_duration_seconds"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How many engines of how many models, how long they run before rules are timed, and how long then."""
-
-    instances: int = 1_000
-    models: int = 10
-    warm_seconds: int = 330
-    timed_seconds: int = 130
 
 
 class BenchError(RuntimeError):
@@ -66,7 +41,7 @@ def run(plan: Plan | None = None) -> dict[str, object]:
     Keys: evaluation_seconds_max (the slowest group; medians over its evaluations), evaluation_seconds_sum
     (all groups together), groups (name -> seconds) and the same at their slowest, cores (share of a core
     that evaluation takes all in all), and what it ran on: a busy machine (load_average over cpus)
-    stretches the times. Raises BenchError.
+    stretches the times. under_goal: whether the slowest group stays under goal_seconds. Raises BenchError.
     """
     with tempfile.TemporaryDirectory(prefix="inferwatch-bench-") as folder:
         return asyncio.run(_measure(plan or Plan(), Path(folder), slo_spec.load()))
@@ -74,25 +49,26 @@ def run(plan: Plan | None = None) -> dict[str, object]:
 
 async def _measure(plan: Plan, folder: Path, spec: Spec) -> dict[str, object]:
     service = spec.services[0]
-    page = exposition(gzip.decompress(CAPTURE.read_bytes()))
+    page = engine_page(plan)
     reporter, settings = Reporter(Console(stderr=True)), default_settings()
     promtool = binaries.resolve("promtool", settings, reporter).path
     prometheus = binaries.resolve("prometheus", settings, reporter)
     with reporter.task("writing what rules look back at"):
-        history = list(_history(plan, spec, service.id, int(time.time())))
-        await asyncio.to_thread(write_blocks, history, folder / "data", promtool)
-    runner, port = await _serve(plan, page)
+        past = list(history(plan, spec, service.id, int(time.time())))
+        await asyncio.to_thread(write_blocks, past, folder / "data", promtool)
+    runner, port = await serve(plan, page)
     config = folder / "prometheus.yml"
-    config.write_text(json.dumps(_config(plan, spec, service.id, port, folder)), encoding="utf-8")
+    config.write_text(json.dumps(prometheus_config(plan, spec, service.id, port, folder)), encoding="utf-8")
     listen = f"127.0.0.1:{_free_port()}"
-    process = await asyncio.create_subprocess_exec(
-        str(prometheus.path),
-        f"--config.file={config}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address={listen}",
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=(folder / "log").open("wb"),
-    )
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            str(prometheus.path),
+            f"--config.file={config}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address={listen}",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=log,
+        )
     try:
         with reporter.task(f"{plan.instances} engines for {plan.warm_seconds + plan.timed_seconds} s"):
             return await _timed(plan, f"http://{listen}", process.pid, folder) | {
@@ -105,133 +81,10 @@ async def _measure(plan: Plan, folder: Path, spec: Spec) -> dict[str, object]:
         await runner.cleanup()
 
 
-def exposition(body: bytes) -> list[tuple[str, float]]:
-    """A recorded page to the canonical samples that one engine adds: name with labels, and value."""
-    reading = translate(body, ADAPTER, LabelCache(), "0.32.0", 20_000)
-    text = render_reading(reading, EngineVersion("0.32.0")).decode()
-    samples = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
-    return [
-        *((name, float(value)) for name, value in samples),
-        (engine.PROBE_SUCCESS, 1.0),
-        *((f'{engine.PROBE_FAILURE}{{reason="{reason}"}}', 0.0) for reason in engine.PROBE_REASONS),
-    ]
-
-
-def page_text(page: list[tuple[str, float]], model: int, step: int) -> str:
-    """The page of one model at a step: counters and buckets a per cent higher each time, gauges as they are."""
-    lines = []
-    for name, value in page:
-        rises = name.partition("{")[0].endswith(("_total", "_bucket", "_count", "_sum"))
-        now = value * (100 + step) / 100 if rises else value
-        lines.append(f"{name.replace('tiny', f'model-{model}')} {now!r}")
-    return "\n".join(lines) + "\n"
-
-
-def _canary_text(plan: Plan, service: str) -> str:
-    lines = []
-    for number in range(plan.instances):
-        own = f'service="{service}",instance="e-{number}",model="model-{number % plan.models}"'
-        lines += [
-            f"{canary.SUCCESS}{{{own}}} 1",
-            f"{canary.LAST_SUCCESS}{{{own}}} {time.time()}",
-            f'{canary.REQUESTS}{{{own},result="ok",code="200"}} 9',
-            *(f'{canary.REQUESTS}{{{own},result="http",code="{code}"}} 0' for code in (401, 404, 500, 503)),
-            *(
-                f"{family}{part} 9"
-                for family, bound in ((canary.REQUEST_DURATION, "2.0"), (canary.TIME_TO_FIRST_TOKEN, "0.5"))
-                for part in (f"_count{{{own}}}", f'_bucket{{{own},le="{bound}"}}')
-            ),
-        ]
-    return "\n".join(lines) + "\n"
-
-
-async def _serve(plan: Plan, page: list[tuple[str, float]]) -> tuple[web.AppRunner, int]:
-    begun, made = time.monotonic(), dict[tuple[int, int], str]()
-
-    async def probe(request: web.Request) -> web.Response:
-        key = (int(request.query["model"]), int((time.monotonic() - begun) / 5))
-        if key not in made:
-            made[key] = page_text(page, *key)
-        return web.Response(text=made[key])
-
-    async def canaries(request: web.Request) -> web.Response:
-        return web.Response(text=_canary_text(plan, request.query["service"]))
-
-    app = web.Application()
-    app.router.add_get("/probe", probe)
-    app.router.add_get("/canary", canaries)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    return runner, int(runner.addresses[0][1])
-
-
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _config(plan: Plan, spec: Spec, service: str, port: int, folder: Path) -> dict[str, Any]:
-    targets = [
-        {
-            "targets": [f"127.0.0.1:{port}"],
-            "labels": {
-                "instance": f"e-{n}",
-                "service": service,
-                "__param_model": str(n % plan.models),
-            },
-        }
-        for n in range(plan.instances)
-    ]
-    (folder / "targets.json").write_text(json.dumps(targets), encoding="utf-8")
-    return {
-        "global": {
-            "scrape_interval": f"{spec.intervals.scrape_seconds}s",
-            "scrape_timeout": f"{spec.intervals.scrape_timeout_seconds:g}s",
-            "evaluation_interval": f"{spec.intervals.evaluation_seconds}s",
-        },
-        "rule_files": [str(ROOT / "alerts/rules/*.yaml")],
-        "scrape_configs": [
-            {
-                "job_name": labels.JOB_ENGINE,
-                "metrics_path": "/probe",
-                "file_sd_configs": [{"files": [str(folder / "targets.json")]}],
-            },
-            {
-                "job_name": labels.JOB_CANARY,
-                "metrics_path": "/canary",
-                "honor_labels": True,
-                "params": {"service": [service]},
-                "static_configs": [{"targets": [f"127.0.0.1:{port}"]}],
-            },
-        ],
-    }
-
-
-def _history(plan: Plan, spec: Spec, service: str, end: int) -> Iterator[ConstantSeries]:
-    """When each target was last seen, and what burn windows are summed from."""
-    for number in range(plan.instances):
-        known = {"service": service, "instance": f"e-{number}", "model": f"model-{number % plan.models}"}
-        yield ConstantSeries(
-            records.TARGET_SEEN, known, float(end), end - 3600, end, spec.intervals.slow_evaluation_seconds
-        )
-    yield from _burn_history(plan, Scope(spec, spec.service(service)), end)
-
-
-def _burn_history(plan: Plan, scope: Scope, end: int) -> Iterator[ConstantSeries]:
-    reach = _HISTORY_DAYS * DAY_SECONDS
-    wanted = {
-        (*events(scope, length), step_seconds(scope, length)): min(length, reach)
-        for length in sorted((*window_lengths(scope.spec.budget), period_seconds(scope)))
-    }
-    for slo in scope.service.slos:
-        for number in range(plan.models):
-            own = slo_labels(scope, slo) | {labels.MODEL: f"model-{number}"}
-            for (bad, total, step), length in wanted.items():
-                yield ConstantSeries(bad, own, 0.0, end - length, end, step)
-                yield ConstantSeries(total, own, 10.0, end - length, end, step)
 
 
 async def _timed(plan: Plan, url: str, pid: int, folder: Path) -> dict[str, object]:
@@ -281,6 +134,7 @@ async def _timed(plan: Plan, url: str, pid: int, folder: Path) -> dict[str, obje
         "cores": round(sum(spent / intervals[name] for name, spent in usual.items()), 3),
         "prometheus_cores": round((after.user + after.system - before.user - before.system) / passed, 2),
         "instances": plan.instances,
+        "scraped": "directly" if plan.direct else "through the exporter",
         "models": plan.models,
         "series": int(head),
         "load_average": round(os.getloadavg()[0], 1),

@@ -82,20 +82,20 @@ def _service(base: Service, row: Row) -> Service:
     )
 
 
-def rule_files(spec: Spec, most_seconds: float = math.inf) -> dict[str, str]:
+def rule_files(spec: Spec, most_seconds: float = math.inf, *, direct: bool = False) -> dict[str, str]:
     """
     Return file name -> text of the rules that a stage runs, from the generator of the shipped ones.
 
     *most_seconds*: only of groups that are evaluated so often at least.
-
-    Left out are those for engines scraped without the exporter: no row has any, and they cost as much
-    as a service.
+    *direct*: also those for engines scraped without the exporter, which cost as much as a service.
     """
+    from alerts.direct import direct_groups
     from alerts.registry import all_groups
     from alerts.rule import rule_file
 
-    groups = (group for group in all_groups(spec) if group.interval_seconds <= most_seconds)
-    return {f"{group.name}.yaml": rule_file((group,)) for group in groups}
+    groups = (*(direct_groups(spec) if direct else ()), *all_groups(spec))
+    kept = (group for group in groups if group.interval_seconds <= most_seconds)
+    return {f"{group.name}.yaml": rule_file((group,)) for group in kept}
 
 
 def histories(rows: Sequence[Row]) -> list[ServiceHistory]:

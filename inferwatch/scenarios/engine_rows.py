@@ -47,6 +47,14 @@ FLEET = (
         ci=True,
     ),
     Row(
+        "direct-slow",
+        Sim("slow_decode", {"factor": 4}),
+        fires=(Expected(alerts.LATENCY_BURN_FAST, {SLO: TPOT}),),
+        may_fire=(alerts.WAITING_REQUESTS_HIGH,),
+        history=QUIET,
+        direct=True,
+    ),
+    Row(
         "slow-prefill",
         Sim("slow_prefill"),
         fires=(Expected(alerts.LATENCY_BURN_FAST, {SLO: TTFT}),),
@@ -209,6 +217,15 @@ FLEET = (
             alerts.REQUESTS_FAILING,
             alerts.CANARY_FAILING,
         ),
+    ),
+    Row(
+        "direct-down",
+        Sim("down"),
+        fires=(Expected(alerts.ENGINE_DOWN), Expected(alerts.SERVICE_DOWN)),
+        # Once it serves again, nothing silences what the outage spent.
+        may_fire=(alerts.AVAILABILITY_BURN_FAST,),
+        silent=(alerts.ENGINE_HUNG, alerts.ENGINE_METRICS_MISSING, alerts.TARGET_VANISHED),
+        direct=True,
     ),
     Row(
         "one-of-two-down",

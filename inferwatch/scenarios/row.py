@@ -90,6 +90,7 @@ class Row:
         silent: alerts that must not come, beside every page that is not listed.
         quiet: nothing at all may come, not even a warning.
         engines: engines of the service, each with requests_per_second; simulated, or recorded where it shows a page.
+        direct: Prometheus scrapes them itself, without our exporter.
         shows: the recorded things of the row before its fault.
         lead_seconds: for how long the stage must have been healthy at least, beyond its warm-up.
         rag: processes of the row's RAG service, where it has one, and who asks them.
@@ -111,6 +112,7 @@ class Row:
     quiet: bool = False
     stage: StageName = "fleet"
     engines: int = 1
+    direct: bool = False
     shows: Shown = field(default_factory=Shown)
     rag: tuple[Instance, ...] = ()
     users: Users = field(default_factory=Users)

@@ -87,16 +87,24 @@ class Stage:
             self.unwatched.add(row)
         self.write_targets()
 
+    @property
+    def direct_file(self) -> Path:
+        """The engines that Prometheus scrapes itself."""
+        return self.settings.run_dir / "direct.json"
+
     def write_targets(self) -> None:
-        """Write the file_sd file: one group a service."""
-        groups = [
-            {
-                "targets": [engine.url for engine in engines[1 if row in self.unwatched else 0 :]],
-                "labels": {labels.SERVICE: row},
-            }
-            for row, engines in self.engines.items()
-        ]
-        config.write_json(self.settings.targets_file, groups)
+        """Write the file_sd files: one group a service; HOST:PORT where there is no exporter between."""
+        direct = {row.name for row in self.rows if row.direct}
+        through, itself = [], []
+        for row, engines in self.engines.items():
+            urls = [engine.url for engine in engines[1 if row in self.unwatched else 0 :]]
+            if row in direct:
+                hosts = [url.removeprefix("http://") for url in urls]
+                itself.append({"targets": hosts, "labels": {labels.SERVICE: row}})
+            else:
+                through.append({"targets": urls, "labels": {labels.SERVICE: row}})
+        config.write_json(self.settings.targets_file, through)
+        config.write_json(self.direct_file, itself)
 
     def signal(self, service: str, number: int) -> None:
         """Send a signal to a process of this stage and wait until it is gone; StackError when it is not running."""

@@ -193,12 +193,15 @@ def _write_files(stage: Stage) -> None:
     own = stage.settings
     files.write_all(stage.spec, own, _selection(stage), traced=stage.name in TRACED)
     stage.write_targets()
-    for name, text in derive.rule_files(stage.spec).items():
+    direct = any(row.direct for row in stage.rows)
+    for name, text in derive.rule_files(stage.spec, direct=direct).items():
         config.write_text(stage.rules_dir / name, text)
     prometheus = config.prometheus_config(stage.spec, own, traced=stage.name in TRACED)
     prometheus["rule_files"] = [f"{stage.rules_dir}/*.yaml"]
     scraped = SCRAPED[stage.name]
     prometheus["scrape_configs"] = [job for job in prometheus["scrape_configs"] if job["job_name"] in scraped]
+    if direct:
+        prometheus["scrape_configs"].append(config.direct_job(stage.direct_file))
     if stage.name == "rag":
         rag_stage.write_targets(stage.rows, own)
     if stage.name == "drift":

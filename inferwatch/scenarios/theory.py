@@ -77,10 +77,22 @@ class Theory:
         if expected.afterwards:
             # It fires already, and is sent again at an evaluation.
             return RESEND_SECONDS + every + grouped + self._later
-        wait = every + held + grouped + self._later
+        wait = every + held + grouped + self._later + self._mapped(row, expected)
         if expected.seen_as is not None:
             alert, _ = self._rule(row, replace(expected, alert=expected.seen_as))
         return self._detected(row, expected, alert, lead) + wait
+
+    def _mapped(self, row: Row, expected: Expected) -> float:
+        """
+        Without our exporter records are evaluated first, and nothing says why an engine does not answer.
+
+        So it is down once failed scrapes fill the base window, as it is with timeouts.
+        """
+        intervals = self._spec.intervals
+        if not row.direct:
+            return 0.0
+        down = expected.alert in (alerts.ENGINE_DOWN, alerts.SERVICE_DOWN)
+        return float(intervals.evaluation_seconds + (intervals.base_window_seconds if down else 0))
 
     def _rule(self, row: Row, expected: Expected) -> tuple[Alert, int]:
         for group in self._groups(row):

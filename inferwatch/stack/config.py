@@ -115,6 +115,14 @@ def _engine_job(places: Places) -> dict[str, Any]:
     }
 
 
+def direct_job(targets: Path) -> dict[str, Any]:
+    """Engines that Prometheus reads itself, HOST:PORT with their label `service` in the file_sd file *targets*."""
+    return {
+        "job_name": labels.JOB_DIRECT,
+        "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "5s"}],
+    }
+
+
 def _analysis_jobs(places: Places) -> list[dict[str, Any]]:
     """The analysis exporter, where one runs; its series say themselves which service and model they are of."""
     if "exporter-analysis" not in places.addresses:

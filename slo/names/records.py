@@ -20,6 +20,8 @@ INSTANCE_INCONSISTENT = "inferwatch:instance_inconsistent:resets"
 """Counter resets in the window; there is a sample only where there are too many to trust rates."""
 DIRECT_TARGET = "inferwatch:direct_target:info"
 """1 for each engine that is scraped without our exporter, and by that alone."""
+DIRECT_ENGINE = "inferwatch:direct_engine:info"
+"""1 for each engine core that such a target shows: vLLM's labels, and the model and dp_rank that they mean."""
 TARGET_SEEN = "inferwatch:target_seen:timestamp"
 """Unix time when the target was last in service discovery."""
 

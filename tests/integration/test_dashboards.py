@@ -121,6 +121,7 @@ def test_every_query_has_data_in_its_unit(running: Running) -> None:
     ):  # one scrape that timed out on a busy machine leaves a query without data at that instant
         report = live(boards, running.prometheus, "5m", spec.load().intervals.scrape_seconds)
         assert report.faults == []
+        assert [told for told in report.not_examined if "without our exporter" in told] == []
         assert report.with_data > 75
         before, missing = missing, set(report.without_data) - MAY_BE_EMPTY
         missing = missing & before if before else missing

@@ -36,10 +36,10 @@ PAGES = {
     for path in sorted((FIXTURES / folder).glob("*.txt.gz"))
     if re.match(r"vllm-|ray-", path.name)
 }
-# Not mapped without an exporter: see alerts/direct.py.
-LEFT_OUT = re.compile(
-    r"llm_(engine_(up|info)|kv_cache_capacity|lora_|prompt_tokens_cached|probe_|prefix_cache_)"
-)
+# What only an exporter can know (docs/alerts.md, "Without our exporter").
+LEFT_OUT = re.compile(r"llm_(kv_cache_capacity|lora_|probe_)")
+# Blocks or tokens under gpu_prefix_cache_*, and a page does not say its version; the old engine counts neither.
+NO_PREFIX_TOKENS = re.compile(r"vllm-0\.(6\.6|8\.5|9\.0|10\.2-v0)")
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -178,27 +178,47 @@ def by_exporter(name: str) -> Series:
     return series
 
 
-def compared(series: Series) -> Series:
-    """What both ways should give: not what only an exporter can know, and HTTP counts without the model."""
+# Labels that only an exporter can give: what answers on the engine's port says neither.
+NOT_OF_A_PAGE = {"llm_http_requests_total": {"model"}, "llm_engine_info": {"version", "simulated"}}
+
+
+def compared(page: str, series: Series) -> Series:
+    """What both ways should give of a page: names and labels that only an exporter can know are left out."""
     found: Series = {}
     for (name, labels), value in series.items():
-        if LEFT_OUT.match(name):
+        of_blocks = name.startswith("llm_prefix_cache_") and NO_PREFIX_TOKENS.match(page)
+        if LEFT_OUT.match(name) or of_blocks:
             continue
-        if name == "llm_http_requests_total":
-            labels = tuple(pair for pair in labels if pair[0] != "model")
-        found[name, labels] = value
+        unknown = NOT_OF_A_PAGE.get(name, set())
+        found[name, tuple(pair for pair in labels if pair[0] not in unknown)] = value
     return found
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_both_ways_give_the_same_series(recorded: Recorded, name: str) -> None:
     """Names, labels and values, from vLLM 0.6 to 0.33, behind Ray, in OpenMetrics spelling."""
-    direct, ours = compared(recorded.pages[name]), compared(by_exporter(name))
+    direct, ours = compared(name, recorded.pages[name]), compared(name, by_exporter(name))
 
     assert recorded.up[name] == 1
     assert sorted(ours.keys() - direct.keys()) == []
     assert sorted(direct.keys() - ours.keys()) == []
     assert [k for k in ours if not math.isclose(ours[k], direct[k], rel_tol=1e-9, abs_tol=1e-12)] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_page_is_read_and_what_it_cannot_say_is_not_claimed(recorded: Recorded, name: str) -> None:
+    """One without gauges (several processes, before the first request) too. The version is unknown, whether it is a simulation stays open, and blocks are never taken for tokens."""
+    series = recorded.pages[name]
+    failures = [
+        labels for (metric, labels), value in series.items() if metric == "llm_probe_failure" and value
+    ]
+    info = [dict(labels) for metric, labels in series if metric == "llm_engine_info"]
+    prefix = [metric for metric, _ in series if metric.startswith("llm_prefix_cache_")]
+
+    assert series["llm_probe_success", ()] == 1 and failures == []
+    assert info and {found["version"] for found in info} == {"unknown"}
+    assert all(found["engine"] == "vllm" and "simulated" not in found for found in info)
+    assert bool(prefix) is not bool(NO_PREFIX_TOKENS.match(name))
 
 
 @pytest.mark.parametrize("name", [n for n in PAGES if (FIXTURES / "families" / f"{n}.json").is_file()])
@@ -228,4 +248,8 @@ def test_totals_are_those_stated_for_the_page(recorded: Recorded, name: str) -> 
         ("preemptions", "llm_preemptions_total"),
     ):
         assert total(metric) == pytest.approx(expected[key] or 0), key
+    if not NO_PREFIX_TOKENS.match(name):
+        tokens = expected["prefix_cache"]
+        assert total("llm_prefix_cache_queried_tokens_total") == pytest.approx(tokens["queried_tokens"])
+        assert total("llm_prefix_cache_hit_tokens_total") == pytest.approx(tokens["hit_tokens"])
     assert total("llm_requests_total") == pytest.approx(sum(expected["requests_finished"].values()))

@@ -17,10 +17,13 @@ import psutil
 import pytest
 from rich.console import Console
 
+from alerts.lint import metric_names
+from alerts.registry import stack_groups
 from inferwatch.promapi import Prometheus, Rule
 from inferwatch.stack import binaries, receiver
 from inferwatch.stack.progress import Reporter
 from inferwatch.stack.settings import PORT_OFFSETS, Settings, default_settings
+from slo import spec as slo_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 INFERWATCH = Path(sys.executable).with_name("inferwatch")
@@ -113,6 +116,17 @@ def test_every_rule_is_healthy_in_a_real_prometheus(stack: Stack) -> None:
 
     assert len(rules) > 50
     assert {(rule.name, rule.last_error) for rule in rules if rule.health != "ok"} == set()
+
+
+def test_what_rules_read_of_the_watchers_is_scraped(stack: Stack) -> None:
+    """Every metric of Prometheus and Alertmanager themselves, under the names of their pinned versions."""
+    groups = stack_groups(slo_spec.load())
+    read = {name for group in groups for rule in group.rules for name in metric_names(rule.expr)}
+    own = {name for name in read if name.startswith(("prometheus_", "alertmanager_"))}
+    with Prometheus(stack.settings.url("prometheus")) as client:
+        wait_for(lambda: not {name for name in own if not client.query(f"count({name})")}, 60)
+
+    assert len(own) > 10
 
 
 def rules_of(client: Prometheus, *, quick: bool) -> list[Rule]:

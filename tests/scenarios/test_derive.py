@@ -66,6 +66,13 @@ def test_rules_come_from_the_generator() -> None:
     assert not [name for name in intervals if name.startswith("direct")]
 
 
+def test_rules_for_engines_without_the_exporter_are_there_where_a_row_has_some() -> None:
+    """Their groups come beside the services' own."""
+    files = derive.rule_files(derive.derived(slo_spec.load(), ROWS), direct=True)
+
+    assert {"direct-vllm-states.yaml", "direct-vllm-request_duration.yaml", "one-base.yaml"} <= set(files)
+
+
 def test_the_past_is_the_live_rate_unless_it_is_given() -> None:
     """Two engines at 4/s make 8/s; 16 days are 384 hours."""
     one, two = derive.histories(ROWS)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from inferwatch.scenarios.faults import BrokenConfig, BrokenRule, SampleLimit
+from inferwatch.scenarios.faults import BrokenConfig, BrokenRule, Nothing, SampleLimit
 from inferwatch.scenarios.row import Row
 from inferwatch.scenarios.stage import Engine, Stage
 from inferwatch.stack import processes, state
@@ -76,6 +76,17 @@ def test_a_removed_engine_leaves_discovery_and_comes_back(stage: Stage) -> None:
     assert targets(stage) == {"one": ["http://one-1:1"], "two": ["http://two-0:1", "http://two-1:1"]}
     stage.set_watched("one", True)
     assert targets(stage)["one"] == ["http://one-0:1", "http://one-1:1"]
+
+
+def test_engines_without_the_exporter_have_a_file_of_their_own(stage: Stage) -> None:
+    """HOST:PORT, as Prometheus takes them; neither the exporter nor the canary is told of them."""
+    stage.rows = (Row("one", Nothing(None)), Row("two", Nothing(None), direct=True))
+    stage.write_targets()
+
+    assert targets(stage) == {"one": ["http://one-0:1", "http://one-1:1"]}
+    assert json.loads(stage.direct_file.read_text()) == [
+        {"targets": ["two-0:1", "two-1:1"], "labels": {"service": "two"}}
+    ]
 
 
 def test_a_broken_rule_is_deployed_and_taken_back(stage: Stage, reader: ThreadingHTTPServer) -> None:

@@ -117,3 +117,15 @@ def test_a_page_that_joins_a_group_waits_for_its_interval() -> None:
     alone, joined = Expected("ExporterDown"), Expected("ExporterDown", joins=True)
     assert bound(row, alone) == pytest.approx(30.0)
     assert bound(row, joined) == pytest.approx(104.0)
+
+
+def test_without_our_exporter_records_come_first_and_down_waits_for_the_base_window() -> None:
+    """One evaluation of 5 s more; a page of a total outage: scrape and timeout, 20 s of base window, evaluation, wait."""
+    slow = Expected("LatencyBurnFast", {"sloth_slo": "time-per-output-token"})
+    down, plain = Row("down", Nothing(None), direct=True), Row("down", Nothing(None))
+
+    assert bound(Row("slow", Nothing(None), direct=True), slow) == pytest.approx(549.4 + 5)
+    assert bound(down, Expected("EngineDown")) == pytest.approx(bound(plain, Expected("EngineDown")) + 5 + 20)
+    assert bound(down, Expected("ServiceDown")) == pytest.approx(
+        bound(plain, Expected("ServiceDown")) + 5 + 20
+    )
