@@ -129,8 +129,8 @@ def _prometheus_alerts(spec: Spec) -> tuple[Alert, ...]:
             _unsent(spec),
             "page",
             "Alerts do not reach any Alertmanager",
-            f"Now: 0 Alertmanagers took alerts from Prometheus for over {span(unsent.for_)}, or it knows none. Promised: "
-            f"one takes each alert. Pages may be missing. It is told for {minutes} after the end, because it may not "
+            f"Now: 0 Alertmanagers took alerts from Prometheus for over {span(unsent.for_)}, or it knows none. Promised: at "
+            f"least 1 takes each alert. Pages may be missing. It is told for {minutes} after the end, because it may not "
             "have got out before.",
         ),
     )
