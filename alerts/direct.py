@@ -49,13 +49,15 @@ def _gauge(canonical: str, *stems: str) -> Mapping:
     return Mapping(canonical, stems, aggregate="max")
 
 
-MAPPINGS = (
+COUNTERS = (
     _counter(engine.REQUESTS_TOTAL, "request_success", (("finished_reason", engine.LABEL_FINISH_REASON),)),
     _counter(engine.PROMPT_TOKENS_TOTAL, "prompt_tokens"),
     _counter(engine.GENERATION_TOKENS_TOTAL, "generation_tokens"),
     _counter(engine.PREFIX_CACHE_QUERIED_TOKENS_TOTAL, "prefix_cache_queries"),
     _counter(engine.PREFIX_CACHE_HIT_TOKENS_TOTAL, "prefix_cache_hits"),
     _counter(engine.PREEMPTIONS_TOTAL, "num_preemptions"),
+)
+GAUGES = (
     _gauge(engine.REQUESTS_RUNNING, "num_requests_running"),
     _gauge(engine.KV_CACHE_USAGE_RATIO, "kv_cache_usage_perc", "gpu_cache_usage_perc"),
 )
@@ -206,15 +208,19 @@ def direct_groups(spec: Spec) -> tuple[Group, ...]:
     every = spec.intervals.evaluation_seconds
     states = (
         *_probe_records(),
-        *(_record(mapping) for mapping in MAPPINGS),
+        *(_record(mapping) for mapping in GAUGES),
         _waiting_record(),
-        _cached_record(),
         _sleeping_record(),
+    )
+    counters = (
+        *(_record(mapping) for mapping in COUNTERS),
+        _cached_record(),
         _rejections_record(),
         _http_record(),
     )
     return (
         Group("direct-vllm-states", every, states),
+        Group("direct-vllm-counters", every, counters),
         # A group each, as it is for what is recorded of them: 1,000 engines have some 20,000 buckets in one.
         *(_histogram_group(canonical, stems, every) for canonical, stems in HISTOGRAMS),
     )

@@ -38,24 +38,25 @@ def command(
     sim is the simulated engine (default), vllm-cpu a real vLLM on one CPU core, and a URL such as
     http://127.0.0.1:8000 an engine of yours, which is only watched.
     """
-    reporter = Reporter(Console(stderr=True))
+    reporter, begun = Reporter(Console(stderr=True)), time.monotonic()
     settings = settings_of(run_dir, base_port)
     launcher.require_writable(settings.run_dir)
     wish = selection.choose(engines, service, settings, state.load(settings.state_file), rag=rag)
     now = launcher.up(settings, wish, reporter)
-    click.echo(where_to_look(settings, now, launcher.wait_seen(settings, now, reporter)))
+    seen = launcher.wait_seen(settings, now, reporter)
+    click.echo(where_to_look(settings, now, seen, time.monotonic() - begun))
     if foreground:
         _stay(settings, now, reporter)
 
 
-def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...]) -> str:
-    """What a person opens next, as lines."""
+def where_to_look(settings: Settings, now: State, seen: tuple[EngineHealth, ...], took_seconds: float) -> str:
+    """What a person opens next, as lines, and how long it took."""
     if now.selection is None:
         raise StackError("nothing was started")
     engines = [f"  engine         {engine.url}  {engine.state}" for engine in seen]
     return "\n".join(
         [
-            "ready:",
+            f"ready after {took_seconds:.0f} s:",
             *engines,
             f"  dashboards     {settings.url('dashboards')}",
             f"  Prometheus     {settings.url('prometheus')}",

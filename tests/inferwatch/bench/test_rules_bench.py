@@ -47,7 +47,7 @@ def test_a_direct_page_is_what_vllm_wrote() -> None:
 
 @pytest.mark.parametrize(("under", "code"), [(True, 0), (False, 1)])
 def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, under: bool, code: int) -> None:
-    """With --direct the plan says so; the result is printed whether or not the goal is met."""
+    """The plan is what was asked for; the result is printed whether or not the goal is met."""
     asked: list[rules_fleet.Plan] = []
 
     def run(plan: rules_fleet.Plan) -> dict[str, object]:
@@ -55,15 +55,16 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, under
         return {"under_goal": under}
 
     monkeypatch.setattr(rules, "run", run)
-    answer = CliRunner().invoke(command, ["rules", "--direct", "--json"])
+    answer = CliRunner().invoke(command, ["rules", "--direct", "--engines", "250", "--json"])
 
     assert (answer.exit_code, json.loads(answer.stdout)) == (code, {"under_goal": under})
-    assert [plan.direct for plan in asked] == [True]
+    assert asked == [rules_fleet.Plan(instances=250, direct=True)]
 
 
-def test_only_rules_can_be_scraped_directly() -> None:
+@pytest.mark.parametrize("words", [["--direct"], ["--engines", "5"]])
+def test_only_rules_have_engines_to_choose(words: list[str]) -> None:
     """Another benchmark would silently measure the same as without it."""
-    answer = CliRunner().invoke(command, ["engine", "--direct"])
+    answer = CliRunner().invoke(command, ["engine", *words])
 
     assert answer.exit_code == 2
-    assert "--direct belongs to `bench rules`" in answer.output
+    assert "belong to `bench rules`, not to `bench engine`" in " ".join(answer.output.split())
