@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.5
 WARMUP_SECONDS = 60.0
 """Every slow evaluation ran once and the base window is full before the first fault."""
 ROWS_A_CPU = 20
-"""All 84 at once leave no CPU idle where there are two, and a starved machine is late for reasons of its own."""
+"""All at once leave no CPU idle where there are two, and a starved machine is late for reasons of its own."""
 
 
 def run(settings: Settings, rows: Sequence[Row], reporter: Reporter) -> dict[str, Any]:
