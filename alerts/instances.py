@@ -11,6 +11,9 @@ from slo.names import canary, engine, labels, records
 from slo.spec import Spec
 
 UP_JOBS = f'job=~"{labels.JOB_ENGINE}|{labels.JOB_DIRECT}"'
+EXPORTER_UP = f'job="{labels.JOB_ENGINE}"'
+"""Only our exporter's targets can go unasked: a direct one has the word of its own scrape."""
+
 NEW, MET = f'model="{labels.MODEL_UNKNOWN}"', f'model!="{labels.MODEL_UNKNOWN}"'
 """Instances that never answered since they are watched, and those that did."""
 
@@ -27,6 +30,7 @@ def instance_records(scope: Scope) -> tuple[Record, ...]:
         Record(records.INSTANCE_MODELS, _models(scope), scope.labels),
         Record(records.INSTANCE_MODEL, _model(scope), scope.labels),
         Record(records.INSTANCE_DOWN, _down(scope), scope.labels),
+        Record(records.RANK_STANDING_REQUESTS, _standing(scope), scope.labels),
         Record(records.RANK_STUCK_REQUESTS, _stuck(scope), scope.labels),
         Record(
             records.INSTANCE_STUCK_REQUESTS,
@@ -56,7 +60,10 @@ def _models(scope: Scope) -> str:
 
 
 def _model(scope: Scope) -> str:
-    """One model an instance: what it serves now, else what it served before its probes failed."""
+    """One model an instance: what it serves now, else what it served before its probes failed.
+
+    After a restart of Prometheus two memories may be there; two models of one instance would break every join on it.
+    """
     now, probes = scope.recorded(records.INSTANCE_MODELS), scope.raw(engine.PROBE_SUCCESS)
     several = f"count by (instance) ({now}) > 1"
     return promql(f"""
@@ -65,7 +72,9 @@ def _model(scope: Scope) -> str:
           or on (instance)
             label_replace({several}, "model", "{labels.MODEL_SEVERAL}", "", "")
           or on (instance)
-            group by (instance, model) ({scope.recorded(records.INSTANCE_DOWN)} and on (instance) ({probes} == 0))
+            topk by (instance) (1, group by (instance, model) (
+              {scope.recorded(records.INSTANCE_DOWN, MET)} and on (instance) ({probes} == 0)
+            ))
           or on (instance)
             label_replace(group by (instance) ({probes}), "model", "{labels.MODEL_UNKNOWN}", "", "")
         )
@@ -101,7 +110,7 @@ def _down(scope: Scope) -> str:
 
 def _unasked(scope: Scope) -> str:
     """Targets of which the exporter says nothing: it does not answer."""
-    return f"{scope.raw('up', UP_JOBS)} unless on (instance) {scope.raw(engine.PROBE_SUCCESS)}"
+    return f"{scope.raw('up', EXPORTER_UP)} unless on (instance) {scope.raw(engine.PROBE_SUCCESS)}"
 
 
 def steps_rate(scope: Scope, span: str) -> str:
@@ -113,47 +122,57 @@ def steps_rate(scope: Scope, span: str) -> str:
     """)
 
 
+def _standing(scope: Scope) -> str:
+    """The gauges of a hung engine freeze: work that stands through the window while no step is counted."""
+    span = window(scope.spec.states.hung.window)
+    by = "sum by (instance, model, dp_rank)"
+    running, waiting = scope.raw(engine.REQUESTS_RUNNING), scope.raw(engine.REQUESTS_WAITING)
+    steps = " ".join(steps_rate(scope, span).split())
+    return promql(f"""
+        (
+          ({by} (min_over_time({running}{span})) + {by} (min_over_time({waiting}{span})))
+          or {by} (min_over_time({running}{span}))
+        )
+        * (({steps}) == bool 0)
+    """)
+
+
 def _stuck(scope: Scope) -> str:
-    """The gauges of a hung engine freeze: work that stands through the window while no step is counted.
+    """A rank that steps, or has nothing to do, is not stuck, however few scrapes say so; that it is takes a full window.
 
     After a gap in what the exporter says, what was known before it stands until the window is full again.
     """
     hung = scope.spec.states.hung
     span = window(hung.window)
     fewest = max(2, hung.window // scope.spec.intervals.scrape_seconds - 1)
-    by = "sum by (instance, model, dp_rank)"
-    running, waiting = scope.raw(engine.REQUESTS_RUNNING), scope.raw(engine.REQUESTS_WAITING)
-    steps = " ".join(steps_rate(scope, span).split())
-    probes = scope.raw(engine.PROBE_SUCCESS)
+    rank = "(instance, model, dp_rank)"
+    standing, probes = scope.recorded(records.RANK_STANDING_REQUESTS), scope.raw(engine.PROBE_SUCCESS)
     return promql(f"""
-        (
-          (
-            ({by} (min_over_time({running}{span})) + {by} (min_over_time({waiting}{span})))
-            or {by} (min_over_time({running}{span}))
-          )
-          * (({steps}) == bool 0)
-          and ({by} (count_over_time({running}{span})) >= {fewest})
-        )
-        or on (instance, model, dp_rank) (
+        ({standing} and on {rank} count_over_time({scope.raw(engine.REQUESTS_RUNNING)}{span}) >= {fewest})
+        or {standing} == 0
+        or on {rank} (
           {scope.recorded(records.RANK_STUCK_REQUESTS)}
           unless on (instance) ({probes} == 0 or count_over_time({probes}{span}) >= {fewest})
-          and on (instance) {scope.raw("up", UP_JOBS)}
+          and on (instance) {scope.raw("up", EXPORTER_UP)}
         )
     """)
 
 
 def _unserved(scope: Scope) -> str:
-    """An engine serves as long as one of its ranks does.
+    """An engine serves as long as one of its ranks does, and each of the models that it shows.
 
     What never answered is no outage beside an engine whose model is known: it may be loading.
     """
     down, known = scope.recorded(records.INSTANCE_DOWN), scope.recorded(records.INSTANCE_MODEL)
+    of_several = scope.recorded(records.INSTANCE_DOWN, f'model="{labels.MODEL_SEVERAL}"')
     return promql(f"""
         (
           (
             min by (model) (
               min by (instance, model) ({scope.recorded(records.RANK_STUCK_REQUESTS)}) > 0
               or on (instance, model) {down}
+              or on (instance, model)
+                {scope.recorded(records.INSTANCE_MODELS)} * on (instance) group_left () ({of_several} == 0)
             ) > 0
           ) > bool 0
           or group by (model) ({known}) * 0

@@ -50,7 +50,7 @@ def _engine_down(scope: Scope) -> Alert:
         expr,
         "page",
         f"{WHO}: engine {{{{ $labels.instance }}}} is down{PROBE_REASON}",
-        f"Now: no answer to any probe for over {span(scope.spec.states.down.for_)}. Promised: an answer to each, one "
+        f"Now: no usable answer to any probe for over {span(scope.spec.states.down.for_)}. Promised: one to each, "
         f"every {span(scope.spec.intervals.scrape_seconds)}. Requests routed to it fail.",
         for_seconds=scope.spec.states.down.for_,
         labels=scope.labels,
@@ -132,23 +132,29 @@ def _metrics_missing(scope: Scope) -> Alert:
 def _canary(scope: Scope) -> Alert:
     """Before the first success the failures so far stand for the time, a lower bound.
 
-    An outage that another page tells is not told again by a canary that has not asked since it ended.
+    An outage that another page told is not told again by a canary that has not asked since it ended.
     """
     spec = scope.spec.canary
     known, last = scope.recorded(records.INSTANCE_MODEL), scope.raw(canary.LAST_SUCCESS)
     failures = scope.raw(canary.REQUESTS, 'result!="ok"')
     failed = f"sum by (instance) ({failures})"
     lately = window(_asked_again_seconds(scope.spec))
-    down, stuck, failing = (
-        f"max_over_time({scope.recorded(record)}{lately})"
-        for record in (records.INSTANCE_DOWN, records.INSTANCE_STUCK_REQUESTS, records.FAILING)
+    told = f'alertname="{alerts.ENGINE_DOWN}",alertstate="firing"'
+    loading, down, stuck, failing = (
+        f"max_over_time({series}{lately})"
+        for series in (
+            scope.recorded(records.INSTANCE_DOWN, NEW),
+            scope.recorded("ALERTS", told),
+            scope.recorded(records.INSTANCE_STUCK_REQUESTS),
+            scope.recorded(records.FAILING),
+        )
     )
     expr = promql(f"""
         {known} * on (instance) group_left () (
           (time() - max by (instance) ({last}) or on (instance) {failed} * {spec.interval_seconds:g})
           and on (instance) (max by (instance) ({scope.raw(canary.SUCCESS)}) == 0)
         ) > {spec.failing_after}
-        unless on (instance) ({down} == 1 or {stuck} > 0)
+        unless on (instance) ({loading} == 1 or {down} == 1 or {stuck} > 0)
         unless on (model) {failing} >= {scope.spec.states.failing.min_error_ratio:g}
     """)
     return Alert(

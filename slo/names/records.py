@@ -8,6 +8,8 @@ INSTANCE_MODEL = "inferwatch:instance_model:info"
 INSTANCE_DOWN = "inferwatch:instance_down:bool"
 """1 while probes do not reach the engine; timeouts count once they fill the base window. Without the exporter: as last
 known, while the target is in service discovery."""
+RANK_STANDING_REQUESTS = "inferwatch:rank_standing_requests:sum"
+"""Requests that stood in a rank while no step was seen; 0 where it steps or is idle; however few scrapes there were."""
 RANK_STUCK_REQUESTS = "inferwatch:rank_stuck_requests:sum"
 """Requests in a data-parallel rank (dp_rank) that makes no step; 0 while it works or is idle."""
 INSTANCE_STUCK_REQUESTS = "inferwatch:instance_stuck_requests:sum"
