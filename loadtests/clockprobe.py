@@ -1,5 +1,7 @@
 """Locust messages between a worker and its master -> that worker's clock, measured. Runs on gevent."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from gevent.event import AsyncResult
@@ -12,20 +14,27 @@ _QUESTIONS = 9
 _PATIENCE_S = 3.0
 
 
-def answer_workers(runner: Any) -> None:
-    """On a master: tell each worker that asks what the clocks say."""
+def answer_workers(runner: Any, decide_begin_s: Callable[[], float]) -> None:
+    """On a master: tell each worker that asks what the clocks say, and when the plan begins (decided at the first)."""
+    begin_s = functools.cache(decide_begin_s)
 
     def asked(environment: Any, msg: Any, **_: Any) -> None:
-        answer = {"master_s": now_ns() / 1e9, "boot_id": boot_id(), "wall_offset_s": wall_offset_ns() / 1e9}
+        answer = {
+            "begin_s": begin_s(),
+            "master_s": now_ns() / 1e9,
+            "boot_id": boot_id(),
+            "wall_offset_s": wall_offset_ns() / 1e9,
+        }
         environment.runner.send_message(_ANSWER, answer, client_id=msg.node_id)
 
     runner.register_message(_ASK, asked)
 
 
 class ClockProbe:
-    """On a worker: asks its master."""
+    """On a worker: asks its master. `begin_s`: time zero on the master's monotonic clock, known once it was asked."""
 
     def __init__(self, runner: Any) -> None:
+        self.begin_s = 0.0
         self._runner = runner
         self._answer: AsyncResult[dict[str, Any]] = AsyncResult()
         runner.register_message(_ANSWER, lambda msg, **_: self._answer.set(msg.data))
@@ -39,6 +48,7 @@ class ClockProbe:
             self._runner.send_message(_ASK, {})
             said = self._answer.get(timeout=_PATIENCE_S)
             exchanges.append(Exchange(asked_s, said["master_s"], now_ns() / 1e9))
+        self.begin_s = said["begin_s"]
         offset_s, error_s = best_offset(exchanges)
         return WorkerClock(
             worker=self._runner.worker_index,

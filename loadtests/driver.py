@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import random
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from loadtests.recorder import Recorder
 from loadtests.records import RequestRecord
 from loadtests.replay import trace_of
 from loadtests.shapes import arrival_times, level_at
-from loadtests.startline import SETTLE_S, time_zero
+from loadtests.startline import SETTLE_S
 from loadtests.timers import PreciseTimer, start_now
 from loadtests.transport import now_ns
 from loadtests.workload import Due, Prepared, Workload
@@ -44,7 +43,6 @@ class Driver:
         self.crashed = False
         self._on_record = on_record
         self._worker, self._workers = worker, workers
-        self._folder = folder
         self._client = Client(plan, worker)
         self._work = Workload(plan, worker)
         self._recorder = Recorder(folder, worker)
@@ -52,13 +50,12 @@ class Driver:
         self._start_ns = 0
         self._left = _split(plan.max_requests, worker, workers)
 
-    def begin(self) -> None:
-        """Wait for time zero of the plan, the same in all workers (a full minute, when the plan says so)."""
-        begin_s = time_zero(self._folder, self._workers, on_the_minute=self.plan.arrival.on_the_minute)
-        gevent.sleep(max(0.0, begin_s - SETTLE_S - time.time()))
+    def begin(self, begin_s: float) -> None:
+        """Wait for time zero of the plan, *begin_s* seconds on this host's monotonic clock."""
+        self._start_ns = int(begin_s * 1e9)
+        gevent.sleep(max(0.0, begin_s - SETTLE_S - now_ns() / 1e9))
         self._recorder.start()
-        gevent.sleep(max(0.0, begin_s - time.time()))
-        self._start_ns = now_ns() + int((begin_s - time.time()) * 1e9)
+        gevent.sleep(max(0.0, begin_s - now_ns() / 1e9))
 
     def run_closed(self, slot: int, endpoint: Endpoint | None = None) -> None:
         """Be client number *slot* of this worker: next request when the last was answered and thought over."""
@@ -94,6 +91,8 @@ class Driver:
                 )  # made before its time, so that making it delays nothing
                 due_ns = self._start_ns + int(due.at_s * 1e9)
                 timer.sleep_until(due_ns)
+                if self.closing:
+                    return  # the run was ended meanwhile, and its files with it
                 sender = gevent.Greenlet(self._issue, request, due_ns)
                 self._requests.add(sender)
                 start_now(sender)

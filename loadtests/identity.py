@@ -1,5 +1,6 @@
 """A server and the load client's machine -> what a run was measured on, kept beside it, so that unlike runs are never compared."""
 
+import hashlib
 import json
 import os
 import platform
@@ -98,7 +99,19 @@ def tells_nothing(identity: dict[str, Any]) -> bool:
 
 def _load_of(plan: LoadPlan) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(plan.model_dump_json())
+    for part, key in ((whole, "prompts_file"), (whole["arrival"], "trace_path")):
+        part[key] = _content(part[key])
     return {key: value for key, value in whole.items() if key not in _NOT_THE_LOAD}
+
+
+def _content(path: str | None) -> str | None:
+    """What a file of the load holds, as a digest: where it lies makes no other load. Its full path where it is not here."""
+    if path is None:
+        return None
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return str(Path(path).absolute())
 
 
 def _flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:

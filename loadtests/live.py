@@ -134,7 +134,9 @@ class LiveRun(Collector):
             _add_quantiles(latency, known, [measure.removesuffix("_s")])
         yield latency
         delay = GaugeMetricFamily(names.SCHEDULE_DELAY, "How late requests were sent.", labels=["quantile"])
-        _add_quantiles(delay, sorted(record.schedule_delay_s for record in self._recent), [])
+        _add_quantiles(
+            delay, sorted(record.schedule_delay_s for record in self._recent if record.attempt == 0), []
+        )
         yield delay
         judged = len(good) + sum(record.outcome == "error" for record in self._recent)
         if judged:

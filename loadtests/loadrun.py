@@ -21,6 +21,7 @@ from loadtests.exits import CRASHED, NOT_OVER
 from loadtests.handover import FileSender, receive_files
 from loadtests.plan import LoadPlan, parse_plan
 from loadtests.records import RequestRecord
+from loadtests.startline import monotonic, time_zero
 
 _PARENT_CHECK_S = 1.0
 _WORKER_CHECK_S, _WORKER_CHECKS = 1.0, 5  # after the 3 s without a sign of life that Locust calls missing
@@ -78,7 +79,7 @@ class LoadRun:
         runner = self._environment.runner
         if isinstance(runner, MasterRunner):
             runner.register_message("load_done", self._worker_done)
-            answer_workers(runner)
+            answer_workers(runner, self._decide_begin_s)
             receive_files(runner, self._folder)
             events.worker_connect.add_listener(lambda client_id, **_: self._worker_came(client_id))
             gevent.spawn(self._watch_workers, runner)
@@ -118,12 +119,23 @@ class LoadRun:
             self._begun = True
             gevent.spawn(self._begin).link_exception(self._broke)
 
+    def _decide_begin_s(self) -> float:
+        on_the_minute = self.plan.arrival.on_the_minute
+        return monotonic(time_zero(alone=not self._is_master, on_the_minute=on_the_minute))
+
     def _begin(self) -> None:
-        if self._probe is not None:
+        if self._probe is None:
+            begin_s = self._decide_begin_s()
+        else:
             self._clock = self._probe.measure()
             write_clock(self._clock, self._folder)
-        self.driver.begin()
+            begin_s = self._probe.begin_s - (0.0 if self._clock.same_host else self._clock.offset_s)
+        self.driver.begin(begin_s)
         self.ready.set()
+        seconds = self.plan.arrival.duration_s
+        if self.plan.arrival.kind == "closed" and seconds is not None:
+            # Clients of a closed loop wait for their answers; the plan is over when its time is.
+            gevent.spawn_later(seconds, self._start_conclusion)
 
     def _worker_done(self, msg: Any, **_: Any) -> None:
         self._ended[msg.data["worker"]] = code = msg.data["code"]
@@ -224,7 +236,7 @@ class LoadRun:
         failed = RequestFailed(record.error_name) if record.outcome == "error" else None
         if record.outcome == "unfinished":
             return
-        start = record.scheduled_s if record.sent_s is None else record.sent_s
+        start = record.started_s if record.sent_s is None else record.sent_s
         context = {"tenant": record.tenant, "lane": record.lane, "trace_id": record.trace_id}
         name = "aborted" if record.outcome == "aborted" else "total"
         fire(

@@ -200,6 +200,16 @@ class LoadPlan(Strict):
         return self
 
     @model_validator(mode="after")
+    def _a_client_for_each_process(self) -> "LoadPlan":
+        if self.arrival.kind == "closed":
+            most = max(max(segment.start, segment.end) for segment in self.arrival.segments)
+            if self.processes > max(most, 1):
+                raise ValueError(
+                    f"processes: {self.processes} are more than the {most:g} clients of the closed loop; lower it"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _has_what_it_cuts(self) -> "LoadPlan":
         if self.truncate_prompts and self.prompts_file is None:
             raise ValueError("truncate_prompts cuts the prompts of a prompts_file; name one")

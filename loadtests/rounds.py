@@ -57,7 +57,7 @@ def read_rounds(folder: Path) -> list[LoadResult]:
     """The rounds in *folder* in order, or the one run that it is; raises LoadError when it holds none."""
     if (folder / "run.json").exists():
         return [read_result(folder)]
-    rounds = sorted(folder.glob("round-*"))
+    rounds = sorted(folder.glob("round-*"), key=lambda one: (len(one.name), one.name))
     if not rounds:
         raise LoadError(f"{folder}: holds neither a load run nor rounds of one")
     return [read_result(one) for one in rounds]

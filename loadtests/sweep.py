@@ -19,7 +19,7 @@ from loadtests.gates import judge
 from loadtests.quality import read_questions, score
 from loadtests.report import summarise
 from loadtests.run import LoadResult, run_load
-from loadtests.sweepplan import ENGINE, Scores, SweepPlan, apply, enough_seconds
+from loadtests.sweepplan import ENGINE, Scores, SweepPlan, apply, enough_seconds, smallest_share
 from loadtests.verdict import GateExit, Verdict
 from slo.spec import Spec
 
@@ -182,7 +182,8 @@ def _measure(
         level = (low, high)[offset] if offset < 2 else math.sqrt(low * high)
         tried, seconds = {**settings, search.axis: level}, sweep.seconds
         if search.axis == "rate":
-            seconds = enough_seconds(sweep.plan, level, seconds, spec.gate_min_samples)
+            samples = math.ceil(spec.gate_min_samples / smallest_share(sweep.plan, spec.gates))
+            seconds = enough_seconds(sweep.plan, level, seconds, samples)
         if seconds > sweep.seconds:
             say(f"{label_of(tried)}: {seconds:.0f} s, so that {spec.gate_min_samples} samples can come")
         point = _point(sweep, tried, seconds, folder / f"point-{number + offset:03d}", spec)

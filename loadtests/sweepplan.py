@@ -6,14 +6,16 @@ the arrivals, anything else a field of it).
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from loadtests.engineproc import FlagValue
-from loadtests.plan import LoadPlan, parse_plan
+from loadtests.plan import Lane, LoadPlan, Tenant, parse_plan
 from loadtests.shapes import flat
 from slo.base import Strict
+from slo.delivery import Gate
 
 ENGINE = "engine."
 _LEVELS = {"rate": "open", "users": "closed"}
@@ -147,3 +149,18 @@ def enough_seconds(plan: LoadPlan, rate_per_s: float, seconds: float, samples: i
     dispersion = max(1.0, 1 / plan.arrival.burstiness) if bursty else 1.0
     root = (3 * math.sqrt(dispersion) + math.sqrt(9 * dispersion + 4 * samples)) / 2
     return max(seconds, root**2 / (1 - plan.abort_share) / rate_per_s)
+
+
+def smallest_share(plan: LoadPlan, gates: Sequence[Gate]) -> float:
+    """The share of the requests that the gate on the rarest lane and tenant judges; 1 where all judge all.
+
+    A lane or tenant that the plan does not have gets no request however long it runs, and does not count.
+    """
+    return min(
+        (_share(gate.lane, plan.lanes) * _share(gate.tenant, plan.tenants) for gate in gates), default=1.0
+    )
+
+
+def _share(name: str | None, parts: Sequence[Lane | Tenant]) -> float:
+    wanted = sum(part.share for part in parts if part.name == name)
+    return wanted / sum(part.share for part in parts) if wanted else 1.0

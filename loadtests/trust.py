@@ -60,11 +60,13 @@ def _offered(run: LoadResult, spec: Spec, name: str) -> Check | None:
     """Requests that never became due though the plan wanted them: a client that ended or stalled without a word."""
     arrival = run.plan.arrival
     wanted = arrival.offered_requests
-    if wanted is None or run.plan.max_requests is not None:
+    if wanted is None:
         return None
     # Counts of a renewal process spread by the square root of mean × squared coefficient of variation.
     spread = {"constant": 0.0, "poisson": 1.0, "gamma": 1 / arrival.burstiness}[arrival.process]
     least = wanted * spec.gate_test.min_rate_ratio - OFFERED_DEVIATIONS * math.sqrt(wanted * spread) - 1
+    if run.plan.max_requests is not None:
+        wanted, least = min(wanted, run.plan.max_requests), min(least, run.plan.max_requests)
     due = sum(record.attempt == 0 for record in run.records)
     if due >= least:
         return None

@@ -43,3 +43,18 @@ def test_two_engines_that_tell_nothing_are_not_known_to_be_alike() -> None:
     assert identity.differences(mute, {**mute, "flags": {"block_size": "16"}}) == [
         "flags.block_size: None against '16'"
     ]
+
+
+def test_a_file_of_the_load_is_its_content(tmp_path: Path) -> None:
+    """The same questions in another folder are the same load; other questions under the same name are not."""
+    kept = []
+    for folder, question in (("a", "q"), ("b", "q"), ("a", "other")):
+        path = tmp_path / folder / "questions.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"prompt": question, "answer": "a"}) + "\n", encoding="utf-8")
+        raw = {"base_url": "http://127.0.0.1:1", "model": "m", "arrival": closed(1, 1)}
+        plan = parse_plan({**raw, "prompts_file": str(path), "keep_text": True})
+        kept.append(identity.collect(plan, {"gpu": "A100"}))
+
+    assert identity.differences(kept[0], kept[1]) == []
+    assert [line.split(":")[0] for line in identity.differences(kept[0], kept[2])] == ["load.prompts_file"]

@@ -150,3 +150,14 @@ def test_scrapes_at_the_same_time_count_each_line_once(run: tuple[CollectorRegis
         )
 
     assert seen == [2000] * 8
+
+
+def test_back_off_is_not_the_lateness_of_the_client(run: tuple[CollectorRegistry, Path]) -> None:
+    """One request 0.25 s late, and one that was tried again 4 s after it was due, on time."""
+    registry, folder = run
+    now = time.monotonic()
+    again = _record(attempt=1, scheduled_s=now - 6, started_s=now - 2, sent_s=now - 2)
+    (folder / "records-0.jsonl").write_text(to_line(_record()) + to_line(again), encoding="utf-8")
+    late = registry.get_sample_value("llm_load_schedule_delay_seconds", {"quantile": "0.99"})
+
+    assert late == pytest.approx(0.25)

@@ -132,3 +132,9 @@ def test_plans_travel_as_plain_json() -> None:
     plan = parse_plan(BASE)
 
     assert json.loads(plan.model_dump_json())["prompt_tokens"] == "128"
+
+
+def test_more_processes_than_clients_are_refused() -> None:
+    """The second process would have no client of a closed loop of one, and never send its part."""
+    with pytest.raises(PlanError, match="processes: 2 are more than the 1 clients"):
+        parse_plan({"base_url": "http://h:1", "model": "m", "arrival": closed(1, 5), "processes": 2})

@@ -1,5 +1,6 @@
 """Pairs of runs against two servers, and whether runs are such pairs."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,15 @@ def test_one_pair_has_no_turn() -> None:
 
     assert found is not None
     assert "one pair" in found
+
+
+def test_rounds_are_read_in_the_order_of_their_numbers(server: Any, tmp_path: Path) -> None:
+    """Round 100 comes after round 99 and not after round 10."""
+    plan = parse_plan({"base_url": server.url, "model": "ok", "arrival": closed(1, 0.2), "max_requests": 1})
+    run_rounds(plan, {tmp_path / "a": server.url}, 1, labels=LABELS)
+    for number in (9, 10, 99, 100):
+        shutil.copytree(tmp_path / "a" / "round-00", tmp_path / "a" / f"round-{number:02d}")
+
+    assert [run.folder.name for run in read_rounds(tmp_path / "a")] == [
+        f"round-{number}" for number in ("00", "09", "10", "99", "100")
+    ]

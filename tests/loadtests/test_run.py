@@ -156,11 +156,10 @@ def test_stop_at_once_keeps_what_is_known(server: Any, tmp_path: Path) -> None:
     assert result.stopped
 
 
-def test_unanswered_requests_are_cut_after_the_drain(server: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arrival", [open_loop(10, 0.3, "constant"), closed(3, 0.3)], ids=["open", "closed"])
+def test_unanswered_requests_are_cut_after_the_drain(server: Any, tmp_path: Path, arrival: Arrival) -> None:
     """A slow answer is not left out of the records: it is there as unfinished, with the time it had."""
-    result = run_load(
-        _plan(server.url, open_loop(10, 0.3, "constant"), output_tokens=900, drain_s=0.5), tmp_path
-    )
+    result = run_load(_plan(server.url, arrival, output_tokens=900, drain_s=0.5), tmp_path)
 
     assert [record.outcome for record in result.records] == ["unfinished"] * 3
     assert all(record.end_s - record.started_s > 0.4 for record in result.records)

@@ -8,8 +8,9 @@ import pytest
 from loadtests import sweep as sweep_module
 from loadtests.plan import open_loop, parse_plan
 from loadtests.sweep import run_sweep, search_results
-from loadtests.sweepplan import enough_seconds
+from loadtests.sweepplan import enough_seconds, smallest_share
 from loadtests.verdict import Check, GateExit, Verdict
+from slo.delivery import Gate
 
 from .sweeppoints import PLAN, SPEC, a_sweep, measured_by, ten_a_slot
 
@@ -151,3 +152,19 @@ def test_a_search_runs_its_low_rates_longer_and_says_so(
 
     assert [seconds for _, seconds in measured] == pytest.approx([247.2, 30, 30, 30], abs=0.1)
     assert [line for line in said if "200" in line] == ["rate=1: 247 s, so that 200 samples can come"]
+
+
+def test_a_gate_on_a_rare_lane_needs_a_longer_run() -> None:
+    """A tenth of the requests is urgent and a quarter of one tenant: a fortieth is judged by the gate on both."""
+    lanes = [{"name": "urgent", "share": 1}, {"name": "batch", "share": 9}]
+    tenants = [{"name": "a", "share": 1}, {"name": "b", "share": 3}]
+    plan = parse_plan({**PLAN.model_dump(), "lanes": lanes, "tenants": tenants})
+    bound = {"id": "one", "sli": "time_to_first_token", "quantile": 0.95, "max_seconds": 0.3}
+    gates = [
+        Gate.model_validate({**bound, **of})
+        for of in ({}, {"lane": "urgent"}, {"lane": "urgent", "tenant": "a"}, {"lane": "nobody's"})
+    ]
+
+    assert smallest_share(plan, gates[:1]) == 1.0
+    assert smallest_share(plan, gates[:2]) == pytest.approx(0.1)
+    assert smallest_share(plan, gates) == pytest.approx(0.025)

@@ -1,5 +1,6 @@
 """What makes a run's numbers void, each way with its own code."""
 
+import dataclasses
 from pathlib import Path
 
 from loadtests import identity
@@ -37,7 +38,12 @@ def test_a_run_that_ended_early_without_a_word(tmp_path: Path) -> None:
     early = run(tmp_path, [record(i / 60) for i in range(300)], open_loop(60, 60))
     lucky = run(tmp_path, [record(i / 57) for i in range(3400)], open_loop(60, 60))
 
+    most = early.plan.model_copy(update={"max_requests": 1000})
+    capped = dataclasses.replace(early, plan=most)
+    capped.__dict__.update(records=early.records, health=early.health)
+
     assert judge([early], None, SPEC).code is GateExit.RATE_NOT_REACHED
+    assert judge([capped], None, SPEC).code is GateExit.RATE_NOT_REACHED  # 300 of the 1,000 that were wanted
     assert judge([lucky], None, SPEC).code is GateExit.PASSED  # 3,600 - 200 is within 5 % and chance
 
 

@@ -64,7 +64,7 @@ def test_pulses_come_at_the_full_minute(option: str, tmp_path: Path) -> None:
     """Begun 17.5 s into a minute, the first pulse is at the next one and the second a minute later; 2 s each."""
     minute = 1_800_000_060.0  # divides by 60
     arrival = _plan(option, "pulses:1:50:2:90").arrival
-    zero = time_zero(tmp_path, 1, on_the_minute=arrival.on_the_minute, clock=lambda: minute + 17.5)
+    zero = time_zero(alone=True, on_the_minute=arrival.on_the_minute, clock=lambda: minute + 17.5)
     levels = {
         at: level_at(arrival.segments, minute + at - zero) for at in (60, 61.9, 62.1, 119.9, 120, 122.1)
     }
