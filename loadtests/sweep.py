@@ -20,7 +20,7 @@ from loadtests.quality import read_questions, score
 from loadtests.report import summarise
 from loadtests.run import LoadResult, run_load
 from loadtests.sweepplan import ENGINE, Scores, SweepPlan, apply, enough_seconds, smallest_share
-from loadtests.verdict import GateExit, Verdict
+from loadtests.verdict import GateExit
 from slo.spec import Spec
 
 
@@ -210,16 +210,7 @@ def _point(
     on_errors = {gate.id for gate in spec.gates if gate.sli == "errors"}
     many_errors = any(c.outcome is GateExit.FAILED and c.name in on_errors for c in broken)
     summary = summarise(result, spec.load.client)
-    return SweepPoint(settings, folder, _code(verdict), why, many_errors, summary, _quality(result))
-
-
-def _code(verdict: Verdict) -> GateExit:
-    """The verdict's code, but a gate that failed counts though another had too few samples.
-
-    Where most requests fail or hang, few answers are left to time: a broken promise, not a run that was too short.
-    """
-    failed = any(check.outcome is GateExit.FAILED for check in verdict.checks)
-    return GateExit.FAILED if failed and verdict.code is GateExit.TOO_FEW_SAMPLES else verdict.code
+    return SweepPoint(settings, folder, verdict.code, why, many_errors, summary, _quality(result))
 
 
 def _quality(result: LoadResult) -> Figure | None:
