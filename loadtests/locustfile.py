@@ -1,5 +1,6 @@
 """The locustfile of `inferwatch load`: `python -m locust -f loadtests/locustfile.py --headless --plan P --records D MixUser`."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ def _bind(environment: Any, **_: Any) -> None:
     run.listen()
 
 
+# A shell starts what it puts into the background with SIGINT ignored; a run must end by it there, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _events: Any = locust.events  # its listeners are untyped
 _events.init_command_line_parser.add_listener(_options)
 _events.init.add_listener(_bind)
