@@ -66,7 +66,7 @@ def instrument(metrics: HttpMetrics) -> Middleware:
             if isinstance(response, web.Response) and isinstance(response.body, bytes):
                 size = len(response.body)
             return response
-        except Exception:
+        except Exception:  # aiohttp answers it with 500 further out
             status = 500
             raise
         finally:
