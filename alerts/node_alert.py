@@ -2,7 +2,8 @@
 
 from alerts.promql import promql
 from alerts.rule import Alert, Severity
-from slo.names import dashboards, labels
+from alerts.texts import links
+from slo.names import labels
 from slo.spec import Spec
 
 NODE = {labels.SERVICE: "node"}
@@ -24,8 +25,5 @@ def node_alert(
         description,
         for_seconds=for_seconds,
         labels=NODE,
-        links={
-            "runbook_url": f"{spec.links.runbook_base}/{name}.md",
-            "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_UID}",
-        },
+        links=links(spec, name, "gpu"),
     )

@@ -6,8 +6,8 @@ the joint table. Every alert needs both halves: one that is unknown is no eviden
 
 from alerts.promql import promql, window
 from alerts.rule import Alert, Record
-from alerts.texts import percent, span
-from slo.names import alerts, dashboards, engine
+from alerts.texts import links, percent, span
+from slo.names import alerts, engine
 from slo.names import node_records as records
 from slo.names.records import INSTANCE_INCONSISTENT
 from slo.spec import Spec
@@ -39,12 +39,14 @@ def rise_records(spec: Spec) -> tuple[Record, ...]:
 
 
 def _joint_alert(spec: Spec, name: str, expr: str, summary: str, description: str) -> Alert:
-    links = {
-        "runbook_url": f"{spec.links.runbook_base}/{name}.md",
-        "dashboard_url": f"{spec.links.dashboard_base}/d/{dashboards.GPU_UID}",
-    }
     return Alert(
-        name, promql(expr), "warning", summary, description, for_seconds=spec.node.joint.for_, links=links
+        name,
+        promql(expr),
+        "warning",
+        summary,
+        description,
+        for_seconds=spec.node.joint.for_,
+        links=links(spec, name, "gpu"),
     )
 
 

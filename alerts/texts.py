@@ -5,7 +5,7 @@ from typing import Literal
 from slo.names import dashboards, engine, labels
 from slo.spec import Spec
 
-Page = Literal["slo", "engine", "stack", "drift", "joint", "rag", "network", "collector"]
+Page = Literal["slo", "engine", "stack", "drift", "joint", "rag", "network", "collector", "gpu"]
 _SERVICE = "?var-service={{ $labels.service | urlquery }}"
 # A model that nobody knows by name, or several at once, is none that a page could be narrowed to.
 _MODEL = (
@@ -24,6 +24,8 @@ _PAGES: dict[Page, tuple[str, str]] = {
     "rag": (dashboards.RAG_UID, _SERVICE),
     "network": (dashboards.RAG_UID, ""),
     "collector": (dashboards.COLLECTOR_UID, ""),
+    # With another exporter of GPUs the labels of an alert name nothing that the page has.
+    "gpu": (dashboards.GPU_UID, ""),
 }
 """Where a person looks: the page's uid, and what it is narrowed to by the alert's labels."""
 
