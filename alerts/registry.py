@@ -12,7 +12,7 @@ from alerts.rule import Alert, Group, Record
 from alerts.scope import Scope
 from alerts.signals import signal_alerts, signal_records, throughput_alerts
 from alerts.stack_alerts import quick_stack_alerts, slow_stack_alerts
-from alerts.states import state_alerts, state_records, target_alerts, target_records
+from alerts.states import failing_alerts, failing_records, state_alerts, target_alerts, target_records
 from alerts.windows import period_events, period_records, promise_records, quick_records, resampled_records
 from slo.objectives import Slo
 from slo.spec import Spec
@@ -21,24 +21,29 @@ from slo.spec import Spec
 def service_groups(scope: Scope) -> tuple[Group, ...]:
     """Return the groups of one service.
 
-    `base` is what pages are made of, with a group of its own for each promise of latency; `latency` and
-    `signals`, with doubts and targets beside them, may be slower; `windows` sums long ones, from what
-    `period` records for the longest. `bounds` and `buckets` read every bucket of every engine: a group
-    for each stage. So none takes a second for a thousand engines.
+    `states` and `base`, which reads them, are what pages are made of, with a group of its own for each
+    promise of latency; `latency` and `signals`, with doubts and targets beside them, may be slower;
+    `windows` sums long ones, from what `period` records for the longest. `bounds` and `buckets` read every
+    bucket of every engine: a group for each stage. So none takes a second for a thousand engines; what one
+    group reads of another is up to one evaluation old.
     """
     intervals, name = scope.spec.intervals, scope.service.id
     slow = intervals.slow_evaluation_seconds
     answered = [slo for slo in scope.service.slos if slo.kind == "availability"]
     return (
         Group(
+            f"{name}-states",
+            intervals.evaluation_seconds,
+            (*instance_records(scope), *state_alerts(scope)),
+        ),
+        Group(
             f"{name}-base",
             intervals.evaluation_seconds,
             (
-                *instance_records(scope),
                 *request_records(scope),
                 *(record for slo in answered for record in _judged(scope, slo)),
-                *state_records(scope),
-                *state_alerts(scope),
+                *failing_records(scope),
+                *failing_alerts(scope),
                 *(alert for slo in answered for alert in burn_alerts(scope, slo, "page")),
             ),
         ),

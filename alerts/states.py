@@ -13,22 +13,25 @@ from slo.names import alerts, canary, engine, labels, records
 from slo.spec import Spec
 
 
-def state_records(scope: Scope) -> tuple[Record, ...]:
-    """Return what states are judged by beyond single instances; after the request records."""
-    return (Record(records.FAILING, _failing_ratio(scope), scope.labels),)
-
-
 def state_alerts(scope: Scope) -> tuple[Alert, ...]:
-    """Return the alerts on states; evaluated with the base records."""
+    """Return the alerts on states; evaluated after the records of instances."""
     return (
         _engine_down(scope),
         _service_down(scope),
         _hung(scope),
         _asleep(scope),
         _metrics_missing(scope),
-        _canary(scope),
-        _failing(scope),
     )
+
+
+def failing_records(scope: Scope) -> tuple[Record, ...]:
+    """Return the share of requests that fail now; after the request records."""
+    return (Record(records.FAILING, _failing_ratio(scope), scope.labels),)
+
+
+def failing_alerts(scope: Scope) -> tuple[Alert, ...]:
+    """Return the alerts on requests that fail, the canary's and users'."""
+    return (_canary(scope), _failing(scope))
 
 
 def promised_answers(scope: Scope) -> str:
