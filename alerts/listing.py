@@ -55,18 +55,18 @@ PrometheusText0.0.4` in that job: it refuses a page without a content type, our 
 `inferwatch bench rules` lets a real Prometheus judge 1,000 engines of 10 models by all of these rules, and exits with 1
 unless each group stays under 1 s an evaluation; `--direct` scrapes the engines without our exporter, `--engines N` takes
 another number. Without the exporter each of an engine's some 230 series is recorded once more at every evaluation, and
-Prometheus reads pages of 440 series in place of 250: three times the CPU. On two CPUs, which in all but the first line
-others used too:
+Prometheus reads pages of 440 series in place of 250: three times the CPU.
 
-| engines | scraped | slowest group | cores of Prometheus |
-|---|---|---|---|
-| 1,000 | through the exporter | 0.98 s (the next 0.42), at its slowest 1.44 | 0.66 |
-| 500 | through the exporter | 0.57 s | 0.34 |
-| 250 | directly | 0.20 s | 0.47 |
-| 500 | directly | 1.24 s | 1.0 |
+| engines | scraped | CPUs | slowest group | at its slowest | cores of Prometheus |
+|---|---|---|---|---|---|
+| 1,000 | through the exporter | 2 | 0.62 s | 0.98 s | 0.67 |
+| 1,000 | directly | 16 | 0.55 s | 0.62 s | 1.9 |
+| 500 | directly | 2, busy | 1.24 s | | 1.0 |
+| 250 | directly | 2, busy | 0.20 s | | 0.47 |
 
-So two CPUs hold some 250 engines directly, and **not 1,000**: groups then take longer than their interval and
-RuleEvaluationSlow comes. Use the exporter there, give Prometheus more CPUs, or have several of them.
+So 1,000 engines scraped directly want two cores for Prometheus alone. On two CPUs that others use too some 250 fit; with
+more, groups take longer than their interval and RuleEvaluationSlow comes. Use the exporter there, give Prometheus more
+CPUs, or have several of them.
 
 ## Who is told
 

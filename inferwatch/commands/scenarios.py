@@ -49,8 +49,8 @@ def command(
     """
     Break simulated engines and the stack itself, on production intervals, and hold the alerts to theory.
 
-    All rows run side by side where there are five CPUs, else in waves (two CPUs: 45 minutes). The longest row takes 12
-    minutes. Exit 0 only if every one is as expected.
+    All rows run side by side where there are five CPUs, in 15 minutes, else in waves (two CPUs: 45 minutes; the stages
+    fleet, watchers and sentinel alone: 15). Exit 0 only if every one is as expected.
     """
     from inferwatch.scenarios import main, report
     from inferwatch.scenarios.rows import ROWS
