@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loadtests.pairtest import t_quantile
-from loadtests.records import RequestRecord, percentile
+from loadtests.records import RequestRecord, failures, percentile
 from loadtests.report import MEASURES, rates
 from loadtests.run import LoadResult
 
@@ -52,8 +52,8 @@ def column(name: str, runs: Sequence[LoadResult]) -> Column:
     for rate in RATES:
         figures[rate] = mean([known for one in by_round if (known := one[rate]) is not None])
     figures["unanswered"] = Figure(float(sum(record.outcome == "unfinished" for record in records)))
-    failed = sum(record.outcome == "error" for record in records)
-    figures["error_ratio"] = ratio(failed, failed + len(good))
+    counted = [failures((r for r in run.records if not r.will_retry), stopped=run.stopped) for run in runs]
+    figures["error_ratio"] = ratio(sum(failed for failed, _ in counted), sum(judged for _, judged in counted))
     return Column(name, len(records), len(runs), figures, samples)
 
 

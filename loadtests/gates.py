@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from loadtests.pairtest import PairedLoss, paired_loss, pairs_needed
-from loadtests.records import RequestRecord, percentile
+from loadtests.records import RequestRecord, failures, percentile
 from loadtests.report import MEASURES
 from loadtests.rounds import not_in_turn
 from loadtests.run import LoadResult
@@ -92,15 +92,14 @@ def _latency(gate: Gate, runs: Sequence[LoadResult], spec: Spec) -> Check:
 def _errors(gate: Gate, runs: Sequence[LoadResult], spec: Spec) -> Check:
     assert gate.max_ratio is not None  # the spec checks it
     last, whose = _judged(gate, runs)
-    failed = sum(record.outcome == "error" for record in last)
+    failed, judged = failures(last)
     open_ends = sum(record.outcome == "unfinished" for record in last)
-    judged = failed + open_ends + sum(record.outcome == "ok" for record in last)
     if judged < spec.gate_min_samples:
         detail = f"{judged} judged requests{whose}, {spec.gate_min_samples} are needed"
         return Check(gate.id, GateExit.TOO_FEW_SAMPLES, None, gate.max_ratio, detail)
-    ratio = (failed + open_ends) / judged
+    ratio = failed / judged
     outcome = GateExit.PASSED if ratio <= gate.max_ratio else GateExit.FAILED
-    detail = f"{failed} of {judged} requests{whose} failed"
+    detail = f"{failed - open_ends} of {judged} requests{whose} failed"
     if open_ends:
         waited = min(run.plan.drain_s for run in runs)
         detail += f", {open_ends} had no end {waited:g} s (drain_s) after the last one was sent"

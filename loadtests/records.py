@@ -7,6 +7,7 @@ the arrival of the last segment that the read returned), "monotonic" (after the 
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -120,6 +121,17 @@ class RequestRecord:
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(RequestRecord))
 _values = attrgetter(*FIELDS)
+
+
+def failures(last_tries: Iterable[RequestRecord], *, stopped: bool = False) -> tuple[int, int]:
+    """Return how many requests failed, and of how many.
+
+    An answer that had no end when the run's patience (`drain_s`) was over is a failed one; where the run itself was
+    stopped, nobody knows. A planned hang-up is on neither side.
+    """
+    outcomes = Counter(record.outcome for record in last_tries)
+    failed = outcomes["error"] + (0 if stopped else outcomes["unfinished"])
+    return failed, failed + outcomes["ok"]
 
 
 def _between(start: float | None, end: float | None) -> float | None:

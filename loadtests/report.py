@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from loadtests.records import OUTCOMES, RequestRecord, percentile_with_cut
+from loadtests.records import OUTCOMES, RequestRecord, failures, percentile_with_cut
 from loadtests.run import LoadResult
 from slo.delivery import LoadClient
 
@@ -63,7 +63,7 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
     last_tries = [record for record in records if not record.will_retry]
     good = [record for record in records if record.outcome == "ok"]
     outcomes = Counter(record.outcome for record in last_tries)
-    judged = outcomes["ok"] + outcomes["error"]
+    failed, judged = failures(last_tries, stopped=result.stopped)
     return {
         "folder": str(result.folder),
         "base_url": result.plan.base_url,
@@ -74,7 +74,7 @@ def summarise(result: LoadResult, limits: LoadClient) -> dict[str, Any]:
         "stopped": result.stopped,
         "requests": {"total": len(last_tries), **{name: outcomes[name] for name in OUTCOMES}},
         "retries": len(records) - len(last_tries),
-        "error_ratio": outcomes["error"] / judged if judged else None,
+        "error_ratio": failed / judged if judged else None,
         "errors": dict(
             Counter(record.error_name for record in last_tries if record.outcome == "error").most_common()
         ),
@@ -205,6 +205,7 @@ def _group(records: list[RequestRecord]) -> dict[str, Any]:
     return {
         "requests": len(records),
         "errors": sum(record.outcome == "error" for record in records),
+        "unfinished": sum(record.outcome == "unfinished" for record in records),
         "ttft_s": distribution((record.ttft_s for record in good), cut_off(records, "ttft_s")),
         "e2e_s": distribution((record.e2e_s for record in good), cut_off(records, "e2e_s")),
     }

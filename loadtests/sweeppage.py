@@ -91,29 +91,37 @@ _HEAD = (
     "errors",
     "quality",
     "front",
-    "why",
 )
 
 
 def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
-    """One row a point; ● kept the promise, ○ did not; F: on the front of the first view."""
+    """
+    One row a point; ● kept the promise, ○ did not; F: on the front of the first view; –: not compared.
+
+    Reasons stand below, because a terminal has no room for them in a row.
+    """
     lines = [
         f"### {title}",
         "",
         "| " + " | ".join(_HEAD) + " |",
-        "|---:|---|---|---:|---:|---:|---:|---:|---|---|",
+        "|---:|---|---|---:|---:|---:|---:|---:|---|",
     ]
-    lines += ["| " + " | ".join(row) + " |" for row in _rows(points, scores)]
-    return "\n".join([*lines, ""])
+    reasons = []
+    for point, row in zip(points, _rows(points, scores), strict=True):
+        lines.append("| " + " | ".join(row) + " |")
+        if why := _why(point):
+            reasons.append(f"- {row[0]}, {point.label}: {why}")
+    return "\n".join([*lines, "", *reasons, *([""] if reasons else [])])
 
 
 def html(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
     """The table, a chart a view and one of quality along each axis, in one self-contained page."""
     rows = "".join(
-        f"<tr><td>{number}</td><th>{escape(label)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for number, label, *cells in _rows(points, scores)
+        f"<tr><td>{number}</td><th>{escape(label)}</th>"
+        f"{''.join(f'<td>{escape(cell)}</td>' for cell in (*cells, _why(point)))}</tr>"
+        for point, (number, label, *cells) in zip(points, _rows(points, scores), strict=True)
     )
-    head = "".join(f"<th>{name}</th>" for name in _HEAD)
+    head = "".join(f"<th>{name}</th>" for name in (*_HEAD, "why"))
     note = (
         "Numbers in the charts are rows of this table. Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front. Crossed out: not compared, "
         "because it told nothing or failed too often. Whiskers: 95 % intervals (Wilson) over the questions asked."
@@ -131,8 +139,7 @@ def _rows(points: Sequence[SweepPoint], scores: Scores | None) -> list[list[str]
             point.label,
             f"{'●' if point.kept else '○'} {point.outcome}",
             *_cells(point, scores),
-            "F" if any(point is one for one in on_front) else _not_compared(point),
-            "; ".join(point.why),
+            "F" if any(point is one for one in on_front) else "–" if point.not_compared else "",
         ]
         for number, point in enumerate(points, 1)
     ]
@@ -181,6 +188,11 @@ def _rest(point: SweepPoint, axis: str) -> str:
     """What a point's other settings are, so that those alike but for *axis* are one line."""
     others = {name: value for name, value in point.settings.items() if name != axis}
     return label_of(others) if others else ""
+
+
+def _why(point: SweepPoint) -> str:
+    """Why the point is on no front, and which promises it broke; empty where it kept them."""
+    return "; ".join(filter(None, (_not_compared(point), *point.why)))
 
 
 def _not_compared(point: SweepPoint) -> str:

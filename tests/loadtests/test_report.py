@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from loadtests.compare import column
 from loadtests.plan import LoadPlan, closed, open_loop, parse_plan
 from loadtests.records import RequestRecord, from_mapping
 from loadtests.report import client_health, distribution, summarise, table
@@ -83,6 +84,25 @@ def test_counts_rates_and_percentiles() -> None:
         "answers_estimated": 0,
     }
     json.dumps(summary, allow_nan=False)
+
+
+def test_an_answer_without_an_end_is_a_failed_one() -> None:
+    """As the gate counts: one error and one without an end are two of four; a stopped run judges one of three."""
+    records = [
+        _record(0),
+        _record(1),
+        _record(2, outcome="error", error_kind="http", status=500),
+        _record(3, outcome="unfinished", last_token_s=None),
+        _record(3.5, outcome="aborted"),
+    ]
+    whole = _result(records)
+    stopped = dataclasses.replace(whole, stopped=True)
+    stopped.__dict__.update(records=whole.records, health=())
+
+    assert summarise(whole, LIMITS)["error_ratio"] == 0.5
+    assert summarise(stopped, LIMITS)["error_ratio"] == pytest.approx(1 / 3)
+    assert column("one", [whole]).figures["error_ratio"].value == 0.5
+    assert column("both", [whole, stopped]).figures["error_ratio"].value == pytest.approx(3 / 7)
 
 
 def test_nothing_known_is_none_not_zero() -> None:

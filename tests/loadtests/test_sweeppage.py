@@ -50,7 +50,7 @@ def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
     assert [row.rstrip(" |").endswith("F") for row in rows] == [True, True, False, False]
     assert "○ failed" in rows[2]
     assert "| – |" in rows[3]
-    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {11}
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {10}
     assert html.count("<th>") == 10 + 4
     assert html.count("<svg") == 2
     assert [
@@ -76,9 +76,17 @@ def test_points_that_tell_nothing_push_no_other_off_the_front(tmp_path: Path) ->
 
     assert [p.settings["rate"] for p in sweeppage.pareto(points, sweeppage.VIEWS[0])] == [1, 5]
     assert ["| F |" in row for row in rows] == [True, False, False, False, True]
-    assert ["not compared" in row for row in rows] == [False, True, True, True, False]
-    assert "too many errors" in rows[1]
-    assert "client saturated" in rows[2] and "client_saturated for a reason" in rows[2]
+    assert [row.endswith("| – |") for row in rows] == [False, True, True, True, False]
+    reasons = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [reason.split(":")[0] for reason in reasons] == [
+        "- 2, rate=2",
+        "- 3, rate=3",
+        "- 4, rate=4",
+        "- 5, rate=5",
+    ]
+    assert "not compared: too many errors; failed for a reason" in reasons[0]
+    assert "not compared: client saturated; client_saturated for a reason" in reasons[1]
+    assert "not compared" not in reasons[3]
     assert html.count("not compared: too many errors") == 3  # the table, and the hint in each of two charts
     assert html.count("client_saturated for a reason") == 1
 
