@@ -81,17 +81,18 @@ def pareto(points: Sequence[SweepPoint], view: View) -> list[SweepPoint]:
     return front(compared, view.x, view.y, first_better=view.x_better, second_better=view.y_better)
 
 
-_HEAD = (
-    "#",
-    "setting",
-    "promise",
-    "P95 TTFT ms",
-    "P95 request ms",
-    "tokens/s",
-    "errors",
-    "quality",
-    "front",
-)
+_COLUMNS = {
+    "#": "---:",
+    "setting": "---",
+    "promise": "---",
+    "TTFT ms": "---:",
+    "request ms": "---:",
+    "tokens/s": "---:",
+    "errors": "---:",
+    "quality": "---:",
+    "front": "---",
+}
+"""Column -> how Markdown aligns it; milliseconds are P95, which the title says."""
 
 
 def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
@@ -100,49 +101,51 @@ def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = N
 
     Reasons stand below, because a terminal has no room for them in a row.
     """
-    lines = [
-        f"### {title}",
-        "",
-        "| " + " | ".join(_HEAD) + " |",
-        "|---:|---|---|---:|---:|---:|---:|---:|---|",
+    columns = _columns(points)
+    table = [columns, [_COLUMNS[name] for name in columns], *_rows(points, columns, scores)]
+    reasons = [
+        f"- {number}, {point.label}: {why}" for number, point in enumerate(points, 1) if (why := _why(point))
     ]
-    reasons = []
-    for point, row in zip(points, _rows(points, scores), strict=True):
-        lines.append("| " + " | ".join(row) + " |")
-        if why := _why(point):
-            reasons.append(f"- {row[0]}, {point.label}: {why}")
-    return "\n".join([*lines, "", *reasons, *([""] if reasons else [])])
+    lines = [f"### {title}", "", *(f"| {' | '.join(row)} |" for row in table), "", *reasons]
+    return "\n".join([*lines, ""] if reasons else lines)
 
 
 def html(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
     """The table, a chart a view and one of quality along each axis, in one self-contained page."""
+    columns = _columns(points)
     rows = "".join(
         f"<tr><td>{number}</td><th>{escape(label)}</th>"
         f"{''.join(f'<td>{escape(cell)}</td>' for cell in (*cells, _why(point)))}</tr>"
-        for point, (number, label, *cells) in zip(points, _rows(points, scores), strict=True)
+        for point, (number, label, *cells) in zip(points, _rows(points, columns, scores), strict=True)
     )
-    head = "".join(f"<th>{name}</th>" for name in (*_HEAD, "why"))
+    head = "".join(f"<th>{name}</th>" for name in (*columns, "why"))
     note = (
         "Numbers in the charts are rows of this table. Filled: kept the promise of the gates in slo.yaml. Dashed: the Pareto front. Crossed out: not compared, "
-        "because it told nothing or failed too often. Whiskers: 95 % intervals (Wilson) over the questions asked."
+        "because it told nothing or failed too often; a point whose P95 nobody knows, because more had no answer, is in the table alone. Whiskers: 95 % intervals (Wilson) over the questions asked."
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{note}</p>"
     charts = [_chart(points, view) for view in views(points, scores)]
     return wrap(title, table, [*charts, *_quality_charts(points, scores)])
 
 
-def _rows(points: Sequence[SweepPoint], scores: Scores | None) -> list[list[str]]:
+def _columns(points: Sequence[SweepPoint]) -> list[str]:
+    """All columns; quality only where a point has a figure of it."""
+    return [name for name in _COLUMNS if name != "quality" or any(point.quality for point in points)]
+
+
+def _rows(points: Sequence[SweepPoint], columns: Sequence[str], scores: Scores | None) -> list[list[str]]:
     on_front = pareto(points, VIEWS[0])
-    return [
-        [
-            str(number),
-            point.label,
-            f"{'●' if point.kept else '○'} {point.outcome}",
-            *_cells(point, scores),
-            "F" if any(point is one for one in on_front) else "–" if point.not_compared else "",
-        ]
+    rows = [
+        {
+            "#": str(number),
+            "setting": point.label,
+            "promise": f"{'●' if point.kept else '○'} {point.outcome}",
+            **_cells(point, scores),
+            "front": "F" if any(point is one for one in on_front) else "–" if point.not_compared else "",
+        }
         for number, point in enumerate(points, 1)
     ]
+    return [[row[name] for name in columns] for row in rows]
 
 
 def _quality_charts(points: Sequence[SweepPoint], scores: Scores | None) -> list[str]:
@@ -226,17 +229,18 @@ def _mark(point: SweepPoint, view: View, number: int, group: int) -> Mark | None
     return Mark(x, y, str(number), hint, group, hollow=not point.kept, crossed=crossed)
 
 
-def _cells(point: SweepPoint, scores: Scores | None) -> list[str]:
-    figures = [
-        _ms("ttft_s", "p95")(point),
-        _ms("e2e_s", "p95")(point),
-        point.summary["rates"]["output_tokens_per_s"],
-    ]
+def _cells(point: SweepPoint, scores: Scores | None) -> dict[str, str]:
+    figures = {
+        "TTFT ms": _ms("ttft_s", "p95")(point),
+        "request ms": _ms("e2e_s", "p95")(point),
+        "tokens/s": point.summary["rates"]["output_tokens_per_s"],
+    }
     errors = point.summary["error_ratio"]
-    shown = ["–" if figure is None else f"{figure:.1f}" for figure in figures]
-    shown.append("–" if errors is None else f"{errors:.2%}")
-    shown.append("–" if point.quality is None else _shown(point.quality, percent=scores is None))
-    return shown
+    return {
+        **{name: "–" if figure is None else f"{figure:.1f}" for name, figure in figures.items()},
+        "errors": "–" if errors is None else f"{errors:.2%}",
+        "quality": "–" if point.quality is None else _shown(point.quality, percent=scores is None),
+    }
 
 
 def _shown(figure: Figure, *, percent: bool) -> str:

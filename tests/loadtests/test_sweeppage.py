@@ -50,8 +50,8 @@ def test_page_and_table_show_promise_and_front(tmp_path: Path) -> None:
     assert [row.rstrip(" |").endswith("F") for row in rows] == [True, True, False, False]
     assert "○ failed" in rows[2]
     assert "| – |" in rows[3]
-    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {10}
-    assert html.count("<th>") == 10 + 4
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {9}
+    assert html.count("<th>") == 9 + 4
     assert html.count("<svg") == 2
     assert [
         name for name in _texts(_charts(html)["Time to first token against throughput"]) if name in "1234"
