@@ -25,7 +25,7 @@ def service_groups(scope: Scope) -> tuple[Group, ...]:
     promise of latency; `latency` and `signals`, with doubts and targets beside them, may be slower;
     `windows` sums long ones, from what `period` records for the longest. `bounds` and `buckets` read every
     bucket of every engine: a group for each stage. So none takes a second for a thousand engines; what one
-    group reads of another is up to one evaluation old.
+    group reads of another is up to an evaluation old, and as late as that one takes.
     """
     intervals, name = scope.spec.intervals, scope.service.id
     slow = intervals.slow_evaluation_seconds

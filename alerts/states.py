@@ -182,10 +182,11 @@ def _asked_again_seconds(spec: Spec) -> int:
 def _told_by_others_seconds(spec: Spec) -> int:
     """Return how much later than a failing canary a silent or hung engine may be known for what it is.
 
-    The last success may be an interval older than the fault.
+    The last success may be an interval older than the fault, and what is known of states is read in another group:
+    an evaluation later.
     """
     known = max(spec.states.hung.window, silence_seconds(spec))
-    known += spec.intervals.scrape_seconds + spec.intervals.evaluation_seconds
+    known += spec.intervals.scrape_seconds + 2 * spec.intervals.evaluation_seconds
     return max(0, math.ceil(known + spec.canary.interval_seconds - spec.canary.failing_after))
 
 

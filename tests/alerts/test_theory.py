@@ -27,8 +27,8 @@ def alert(name: str, slo: str = "") -> Alert:
         ("RequestsFailing", 26),
         # scrape 5 + timeout 4, evaluation 5, for 60, group wait 1
         ("EngineAsleep", 75),
-        # 30 s without success + scrape 5, evaluation 5, for 10, group wait 1
-        ("CanaryFailing", 51),
+        # 30 s without success + scrape 5, evaluation 5, for 15, group wait 1
+        ("CanaryFailing", 56),
     ],
 )
 def test_states(name: str, seconds: float) -> None:

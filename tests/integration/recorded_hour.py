@@ -10,6 +10,7 @@ from pathlib import Path
 import urllib3
 import yaml
 
+from alerts.registry import all_groups
 from exporters.engine.labels import LabelCache
 from exporters.engine.render import EngineVersion, render_reading
 from exporters.engine.translate import translate
@@ -17,6 +18,7 @@ from exporters.engine.vllm import ADAPTER
 from inferwatch.promapi import Prometheus
 from inferwatch.replay import recording
 from inferwatch.replay.day import parsed, stretched
+from slo import spec
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY, STEPS = 5, 720
@@ -36,16 +38,20 @@ class Rule:
 
 
 def rules(prefixes: Sequence[str]) -> list[Rule]:
-    """Rules of the files that begin with *prefixes*, in order."""
+    """Rules of the files that begin with *prefixes*, in the order in which they build on each other."""
+    groups = [
+        group
+        for file in (ROOT / "alerts" / "rules").glob("*.yaml")
+        if file.name.startswith(tuple(prefixes))
+        for group in yaml.safe_load(file.read_text())["groups"]
+    ]
+    order = [group.name for group in all_groups(spec.load())]
     found = []
-    for file in sorted((ROOT / "alerts" / "rules").glob("*.yaml")):
-        if not file.name.startswith(tuple(prefixes)):
-            continue
-        for group in yaml.safe_load(file.read_text())["groups"]:
-            every = _seconds(group["interval"])
-            for rule in group["rules"]:
-                name = rule.get("record") or rule["alert"]
-                found.append(Rule(name, rule["expr"], rule.get("labels", {}), every, "alert" in rule))
+    for group in sorted(groups, key=lambda one: order.index(one["name"])):
+        every = _seconds(group["interval"])
+        for rule in group["rules"]:
+            name = rule.get("record") or rule["alert"]
+            found.append(Rule(name, rule["expr"], rule.get("labels", {}), every, "alert" in rule))
     return found
 
 

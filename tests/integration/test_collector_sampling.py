@@ -203,15 +203,14 @@ def test_a_real_alert_makes_the_sampler_keep_its_models_traces(tmp_path: Path) -
                 for n in range(1, 21)
             ]
             other = otlp.span("other", trace="b" * 28 + "ffff", more={"gen_ai.request.model": "calm"})
-            otlp.until(lambda: is_up(sampler), 20, "the sampler is back")
+            # It is healthy until the signal reaches it, too: what it gets before its restart is judged by the old list.
+            otlp.until(lambda: starts(sampler) == 2, 20, "the sampler has started again")
             sampler.send(*late, other)
             otlp.until(lambda: len(sampler.written()) == 20, 30, "all of the firing model's were kept")
             assert sampler.names() == {"late"}
 
 
-def is_up(collector: otlp.Collector) -> bool:
-    """Whether its health check answers."""
-    try:
-        return bool(otlp.get(f"{collector.record.url}/"))
-    except OSError:
-        return False
+def starts(collector: otlp.Collector) -> int:
+    """How often its pipelines were started, as its log says."""
+    log = collector.folder / "log" / "collector.log"
+    return log.read_text(encoding="utf-8").count("Everything is ready")
