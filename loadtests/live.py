@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from loadtests.plan import LoadPlan
-from loadtests.records import RequestRecord, from_mapping, percentile
+from loadtests.records import RequestRecord, failures, from_mapping, percentile
 from loadtests.replay import TraceRate, trace_of
 from loadtests.report import MEASURES
 from loadtests.shapes import level_at
@@ -138,11 +138,10 @@ class LiveRun(Collector):
             delay, sorted(record.schedule_delay_s for record in self._recent if record.attempt == 0), []
         )
         yield delay
-        judged = len(good) + sum(record.outcome == "error" for record in self._recent)
+        failed, judged = failures(self._recent, stopped=not self._over())
         if judged:
-            ratio = (judged - len(good)) / judged
             yield GaugeMetricFamily(
-                names.ERROR_RATIO, f"Failed share over the last {WINDOW_S:g} s.", value=ratio
+                names.ERROR_RATIO, f"Failed share over the last {WINDOW_S:g} s.", value=failed / judged
             )
 
     def _client(self) -> Iterator[Metric]:
@@ -155,6 +154,13 @@ class LiveRun(Collector):
             )
         if self._health:
             yield from self._load_processes()
+
+    def _over(self) -> bool:
+        """Whether the plan's time is up; never known of one without a duration. What is cut before tells nothing."""
+        planned = self._plan.arrival.duration_s
+        if planned is None or self._first_due_s is None:
+            return False
+        return time.time() >= self._first_due_s + planned
 
     def _target(self) -> float | None:
         """None when the plan is over, of a closed loop, and before the client has said when it began."""

@@ -92,7 +92,8 @@ _COLUMNS = {
     "quality": "---:",
     "front": "---",
 }
-"""Column -> how Markdown aligns it; milliseconds are P95, which the title says."""
+"""Column -> how Markdown aligns it."""
+_P95 = " (latencies: P95)"  # in the title, because a terminal has no room for it in two columns
 
 
 def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = None) -> str:
@@ -106,7 +107,7 @@ def markdown(points: Sequence[SweepPoint], title: str, scores: Scores | None = N
     reasons = [
         f"- {number}, {point.label}: {why}" for number, point in enumerate(points, 1) if (why := _why(point))
     ]
-    lines = [f"### {title}", "", *(f"| {' | '.join(row)} |" for row in table), "", *reasons]
+    lines = [f"### {title}{_P95}", "", *(f"| {' | '.join(row)} |" for row in table), "", *reasons]
     return "\n".join([*lines, ""] if reasons else lines)
 
 
@@ -125,7 +126,7 @@ def html(points: Sequence[SweepPoint], title: str, scores: Scores | None = None)
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{note}</p>"
     charts = [_chart(points, view) for view in views(points, scores)]
-    return wrap(title, table, [*charts, *_quality_charts(points, scores)])
+    return wrap(title + _P95, table, [*charts, *_quality_charts(points, scores)])
 
 
 def _columns(points: Sequence[SweepPoint]) -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import signal
+from typing import Any
 
 import click
 from aiohttp import web
@@ -50,13 +51,13 @@ def main(
     self_load: float,
     self_load_max_in_flight: int,
     self_load_timeout_seconds: float,
-    **engine: object,
+    **engine: Any,
 ) -> None:
     """Run a SIMULATED inference engine: vLLM-compatible API and /metrics, no model, no GPU."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         config = SimConfig(
-            engine=EngineConfig(**engine),  # type: ignore[arg-type] # click gives one value a field
+            engine=EngineConfig(**engine),
             load=LoadConfig(
                 requests_per_second=self_load,
                 max_in_flight=self_load_max_in_flight,

@@ -55,7 +55,7 @@ def command(
     else:
         points = sweep.run_sweep(chosen, out, slo_spec.load(spec_file or slo_spec.DEFAULT_PATH), reporter.say)
     points = sweep.scored(points, chosen.scores)
-    title = f"{chosen.plan.model}: {', '.join(chosen.axes) or 'one setting'} (latencies: P95)"
+    title = f"{chosen.plan.model}: {', '.join(chosen.axes) or 'one setting'}"
     table = sweeppage.markdown(points, title, chosen.scores)
     page.write(out / "table.md", table)
     page.write(out / "page.html", sweeppage.html(points, title, chosen.scores))

@@ -10,8 +10,9 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -56,7 +57,7 @@ class DriftClient:
         self._model, self._version, self._tenant = model, version, tenant
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._ratio = sample_ratio
-        self._queue: deque[tuple[str, tuple[object, ...]]] = deque()
+        self._queue: deque[Callable[[], Body]] = deque()
         self._most = queue
         self._counts = {"sent": 0, "dropped": 0, "failed": 0, "refused": 0, "skipped": 0}
         self._wake = threading.Condition()
@@ -82,18 +83,16 @@ class DriftClient:
         if self._ratio < 1 and random.random() >= self._ratio:
             self._count("skipped")
             return
-        self._put(
-            "vectors", (vectors, self._model, self._version, self._tenant if tenant is None else tenant)
-        )
+        whose = self._tenant if tenant is None else tenant
+        self._put(partial(body.vectors, vectors, self._model, self._version, whose))
 
     def retrieval(
         self, scores: Sequence[float], *, seconds: float | None = None, query_characters: int | None = None,
         tenant: str | None = None,
     ) -> None:  # fmt: skip
         """Tell of one retrieval: similarities of its hits (none: empty), its duration, its query's length."""
-        self._put(
-            "retrieval", (scores, seconds, query_characters, self._tenant if tenant is None else tenant)
-        )
+        whose = self._tenant if tenant is None else tenant
+        self._put(partial(body.retrieval, scores, seconds, query_characters, whose))
 
     def stats(self) -> Stats:
         """Counts so far."""
@@ -121,12 +120,12 @@ class DriftClient:
             self._wake.notify_all()
         self._thread.join(timeout_seconds)
 
-    def _put(self, kind: str, arguments: tuple[object, ...]) -> None:
+    def _put(self, encode: Callable[[], Body]) -> None:
         with self._wake:
             if self._closed or len(self._queue) >= self._most:
                 self._counts["dropped"] += 1
                 return
-            self._queue.append((kind, arguments))
+            self._queue.append(encode)
             self._wake.notify()
 
     def _count(self, what: str) -> None:
@@ -135,8 +134,8 @@ class DriftClient:
 
     def _run(self) -> None:
         failures = 0
-        while (item := self._next()) is not None:
-            outcome = self._deliver(*item)
+        while (encode := self._next()) is not None:
+            outcome = self._deliver(encode)
             with self._wake:
                 self._counts[outcome] += 1
                 self._busy = False
@@ -147,7 +146,7 @@ class DriftClient:
                         lambda: self._closed, _BACKOFF_SECONDS[min(failures, len(_BACKOFF_SECONDS)) - 1]
                     )
 
-    def _next(self) -> tuple[str, tuple[object, ...]] | None:
+    def _next(self) -> Callable[[], Body] | None:
         with self._wake:
             while not self._queue:
                 if self._closed:
@@ -156,11 +155,10 @@ class DriftClient:
             self._busy = True
             return self._queue.popleft()
 
-    def _deliver(self, kind: str, arguments: tuple[object, ...]) -> str:
+    def _deliver(self, encode: Callable[[], Body]) -> str:
         """What became of one call: sent, failed or refused."""
         try:
-            encode = body.vectors if kind == "vectors" else body.retrieval
-            one: Body = encode(*arguments)  # type: ignore[arg-type] # whatever was given; wrong types are refused here
+            one = encode()
         except Exception as error:  # noqa: BLE001 # whatever was given must not end the thread
             log.warning("a call that cannot be sent: %s", error)
             return "refused"

@@ -72,6 +72,19 @@ def test_counts_latency_and_client(run: tuple[CollectorRegistry, Path]) -> None:
     assert value("llm_load_target_requests_per_second") == 5
 
 
+@pytest.mark.parametrize(("seconds_in", "ratio"), [(59, 1 / 2), (100, 2 / 3)])
+def test_an_answer_without_an_end_fails_once_the_plan_is_over(
+    run: tuple[CollectorRegistry, Path], seconds_in: float, ratio: float
+) -> None:
+    """One good, one failed, one cut, of a plan of 60 s: cut before its end, nobody knows what would have come of it."""
+    registry, folder = run
+    _sample(folder, seconds_in)
+    ends = [_record(), _record(outcome="error", error_kind="reset"), _record(outcome="unfinished")]
+    (folder / "records-0.jsonl").write_text("".join(map(to_line, ends)), encoding="utf-8")
+
+    assert registry.get_sample_value("llm_load_error_ratio") == pytest.approx(ratio)
+
+
 def _sample(folder: Path, seconds: float) -> None:
     """The client's first word on itself, *seconds* after time zero."""
     health = {"worker": 0, "cpu_ratio": 0.3, "lag_s": [0.001, 0.004], "in_flight": 7, "due_per_s": 4.5}

@@ -99,7 +99,10 @@ def test_an_answer_without_an_end_is_a_failed_one() -> None:
     stopped = dataclasses.replace(whole, stopped=True)
     stopped.__dict__.update(records=whole.records, health=())
 
-    assert summarise(whole, LIMITS)["error_ratio"] == 0.5
+    summary = summarise(whole, LIMITS)
+    assert summary["error_ratio"] == 0.5
+    counts = summary["groups"]["endpoint"]["chat"]
+    assert (counts["requests"], counts["errors"], counts["unfinished"]) == (5, 1, 1)
     assert summarise(stopped, LIMITS)["error_ratio"] == pytest.approx(1 / 3)
     assert column("one", [whole]).figures["error_ratio"].value == 0.5
     assert column("both", [whole, stopped]).figures["error_ratio"].value == pytest.approx(3 / 7)
